@@ -1,5 +1,5 @@
-//! Writes the table of the model corpus. Programs, data and references become part of the library, so a reproduction
-//! over the whole corpus needs no files.
+//! Writes the table of the model corpus. The programs, data and references are compiled into the library, so that the
+//! reproduction of an experiment on the whole corpus needs no files.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
                 .canonicalize()
                 .map(|path| path.display().to_string())
         };
-        // Writing to a string cannot fail.
+        // Writing to a string never fails.
         let _ = writeln!(
             table,
             "Entry {{ name: {name:?}, program: include_str!({:?}), data: include_str!({:?}) }},",
@@ -39,7 +39,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("references.json"), references)
 }
 
-/// Finds no folders if the corpus is missing, as in a package.
+/// Collects the folders of programs. The function finds none if the corpus is missing, as in a published package.
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     if !folder.is_dir() {
         return Ok(());

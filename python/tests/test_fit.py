@@ -1,3 +1,4 @@
+import inspect
 import json
 import os
 import pickle
@@ -6,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import warnings
 from xml.etree import ElementTree
 
@@ -29,6 +31,36 @@ def test_a_posterior_that_is_known(line, exact):
         assert fit[name].std() == pytest.approx(sd, rel=0.05)
     correlation = np.corrcoef(fit["alpha"], fit["beta"])[0, 1]
     assert correlation == pytest.approx(covariance[0, 1] / np.sqrt(np.prod(np.diag(covariance))), abs=0.06)
+
+
+def test_every_setting_reaches_the_fit(monkeypatch):
+    """The request of a fit has each keyword's value under the keyword's name."""
+    given = {
+        "method": "smiso", "family": "lowrank=3", "refine": "always", "centring": "off", "covariance": "linear_response",
+        "covariance_of": "alpha", "exchangeable": "N", "records": ["part.parquet"], "batch": 17, "estimator": "joint",
+        "trace_variance": 19, "optimizer": "rmsprop", "step_size": 0.125, "grad_samples": 21, "elbo_samples": 22,
+        "advi_iters": 23, "tol": 0.25, "mean_error": 0.0625, "sd_error": 0.03125, "failure_probability": 0.015625,
+        "effective_draws": 24.5, "max_gradients": 25, "max_iters": 26, "max_seconds": 27.5, "memory_limit": 1 << 30,
+        "draws": 28, "save": "alpha", "importance_resample": True, "seed": 29, "simd": "scalar", "checkpoint_every": 30.5,
+    }  # fmt: skip
+    others = {"model", "data", "density", "hvp", "constrain", "dim", "names", "include", "out", "init", "threads", "progress"}
+    assert set(inspect.signature(jensen.fit).parameters) == set(given) | others
+
+    class Compiled(Exception):
+        pass
+
+    class Program:
+        @staticmethod
+        def compile(name, text, folders, arrays, path, request, threads):
+            raise Compiled(request, threads)
+
+    stub = types.SimpleNamespace(Program=Program)
+    monkeypatch.setattr(jensen._fit, "_jensen", stub)
+    with pytest.raises(Compiled) as raised:
+        jensen.fit(LINE, {}, threads=3, **given)
+    request, threads = raised.value.args
+    assert json.loads(request) == {**given, "records": [os.path.abspath("part.parquet")]}
+    assert threads == 3
 
 
 def test_the_draws_are_those_of_the_command_bit_for_bit(tmp_path):

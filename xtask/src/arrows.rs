@@ -1,4 +1,4 @@
-//! The allowed dependencies between crates, as in the picture in `docs/book/src/architecture.md`.
+//! The dependencies that are allowed between crates. They are those of the picture in `docs/book/src/architecture.md`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ struct Room {
     may_use: &'static [&'static str],
 }
 
-/// Every crate, in an order in which each crate uses only earlier ones.
+/// All crates, in an order in which every crate uses only crates before it.
 const HOUSE: [Room; 21] = [
     Room {
         name: "jensen-math",
@@ -38,7 +38,7 @@ const HOUSE: [Room; 21] = [
         name: "jensen-graph",
         may_use: &["jensen-math", "jensen-density"],
     },
-    // Black-box inference uses only the contract, and neither Stan nor the graph.
+    // Black-box inference uses only the interface of densities, and neither Stan nor the graph.
     Room {
         name: "jensen-blackbox",
         may_use: &["jensen-math", "jensen-density", "jensen-run"],
@@ -73,7 +73,7 @@ const HOUSE: [Room; 21] = [
         name: "jensen-stan",
         may_use: &["jensen-math", "jensen-density", "jensen-graph"],
     },
-    // A formula and a table give a program, which crates above fit.
+    // A formula and a table define a program, and other crates fit it.
     Room {
         name: "jensen-regress",
         may_use: &["jensen-data"],
@@ -126,7 +126,7 @@ const HOUSE: [Room; 21] = [
     },
 ];
 
-/// The tests of every crate may use it.
+/// The tests of every crate may use this crate.
 const TEST_KIT: &str = "jensen-testkit";
 
 /// A crate of the workspace.
@@ -136,16 +136,16 @@ pub struct Package {
     pub name: String,
     /// The folder of its manifest.
     pub folder: PathBuf,
-    /// Crates of the workspace that it depends on, and whether only its tests depend on them.
+    /// The workspace's crates on which it depends, and for each of them whether only its tests depend on it.
     pub uses: Vec<(String, bool)>,
 }
 
-/// Returns Cargo's description of the workspace.
+/// Returns the description of the workspace that Cargo prints.
 pub fn metadata(root: &Path) -> Result<Value, String> {
     metadata_of(root, &["--no-deps"])
 }
 
-/// Returns Cargo's description of the workspace with other flags.
+/// Returns the description of the workspace that Cargo prints with other flags.
 pub fn metadata_of(root: &Path, flags: &[&str]) -> Result<Value, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -160,7 +160,7 @@ pub fn metadata_of(root: &Path, flags: &[&str]) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// Returns the crates of the workspace.
+/// Returns the crates that belong to the workspace.
 pub fn packages(metadata: &Value) -> Result<Vec<Package>, String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| {
@@ -187,7 +187,7 @@ pub fn packages(metadata: &Value) -> Result<Vec<Package>, String> {
     Ok(packages)
 }
 
-/// Compares the dependencies of the crates with the picture.
+/// Compares the dependencies of the crates with those in the picture.
 pub fn check(packages: &[Package], findings: &mut Findings) {
     for package in packages {
         let Some(room) = HOUSE.iter().find(|room| room.name == package.name) else {

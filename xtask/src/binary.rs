@@ -1,5 +1,5 @@
-//! Builds the command for other machines: one archive under `target/release-binary` with a static binary, its man pages
-//! and completions.
+//! Builds the command for other machines. The result is an archive under `target/release-binary` that contains a static
+//! binary, its man pages and its completions.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::man;
 use crate::run::{self, Ended};
 
-/// The loader that a dynamically linked binary requests.
+/// The loader that a dynamically linked binary would request.
 const LOADER: &[u8] = b"/ld-linux";
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
@@ -69,7 +69,7 @@ pub fn build(root: &Path) -> Result<Ended, String> {
         example.join("eight_schools.json"),
     );
     let mut fit = Command::new(&binary);
-    // The binary needs nothing from the machine.
+    // The binary must not need anything from the machine.
     output(fit.arg("fit").args([program, data]).env_clear())?;
     let size = read(&archive)?.len();
     println!("{}, {:.1} MB", archive.display(), size as f64 / 1e6);

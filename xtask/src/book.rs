@@ -1,10 +1,10 @@
 //! Checks that pages of the book show the actual output of the command.
 //!
-//! Runs the blocks of a page in order, in a separate folder. A block whose info string has `file=NAME` is written to
-//! that file. In a block called `console`, a shell runs every line that begins with `$ `, with the command in its path,
-//! and the lines below are compared with its output on both streams. A line `…` matches any number of lines, and a word
-//! `…` matches the rest of its line. Numbers may differ by as much as other random numbers change them, because
-//! processors with other instruction sets draw others.
+//! The check runs the blocks of a page in order, in a separate folder. A block whose info string contains `file=NAME`
+//! is written to that file. In a `console` block, a shell runs every line that begins with `$ `, with the command in
+//! its path. The lines below are compared with the output on both streams. A line `…` matches any number of lines, and
+//! a word `…` matches the rest of its line. Numbers may differ as much as they would with other random numbers, because
+//! processors with other instruction sets draw other random numbers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::run::{self, Ended};
 
 const ANY: &str = "…";
 
-/// Largest relative and absolute difference of numbers.
+/// Largest relative and largest absolute difference between two numbers.
 const NEAR: (f64, f64) = (0.2, 0.1);
 
-/// Runs every page.
+/// Checks every page.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let programs = run::command_folder(root)?;
     let target = run::target(root)?;

@@ -1,7 +1,7 @@
-//! Checks pages in a headless Chromium: the reports of real fits, and the playground.
+//! Checks pages in a headless Chromium. The pages are the reports of real fits, and the playground.
 //!
-//! Chromium comes from the machine (Debian's package `chromium`, which CI installs as root). Its driver and the rules
-//! of accessibility come from npm into `target/browser`, which also receives pictures of all pages.
+//! Chromium must be installed on the machine (CI, which is root, installs Debian's package `chromium`). Its driver and
+//! the accessibility rules are installed from npm into `target/browser`, which also receives pictures of all pages.
 //! `xtask/browser/look.mjs` defines the checks of a page.
 
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const CHROMIUM: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// Runs fits with the command, and checks their pages.
+/// Runs fits with the command and checks the pages that they write.
 pub fn check(root: &Path) -> Result<Ended, String> {
     if !runs("node", "--version") || !runs("npm", "--version") {
         return Ok(Ended::Skipped("node and npm are not installed".into()));
@@ -77,7 +77,7 @@ fn finished(mut child: Child, end: Instant) -> Result<(), String> {
             Some(status) if status.success() => return Ok(()),
             Some(_) => return Err("something is wrong with the pages".into()),
             None if Instant::now() > end => {
-                // The browsers of the process end, too.
+                // This also ends the browsers that the process started.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("it takes more than {} seconds", LIMIT.as_secs()));
@@ -106,7 +106,7 @@ fn prepare(root: &Path, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// Returns the browser, which is installed first if it is missing and this machine is CI's.
+/// Returns the browser. If it is missing and this machine is CI's, it is installed first.
 fn chromium() -> Option<String> {
     let found = || CHROMIUM.iter().find(|name| runs(name, "--version"));
     if found().is_none() && std::env::var_os("CI").is_some() {

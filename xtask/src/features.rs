@@ -1,4 +1,4 @@
-//! Builds the facade and the command with every single feature, with none, and with all.
+//! Builds the facade and the command with each feature alone, with no feature, and with all features.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::run::{self, Ended};
 
 const CHOSEN: [&str; 2] = ["jensen", "jensen-cli"];
 
-/// Type-checks every documented combination.
+/// Type-checks every combination of features that is documented.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let metadata = arrows::metadata(root)?;
     for package in CHOSEN {

@@ -1,8 +1,9 @@
 //! Checks that the book describes the commands and flags that the command line declares.
 //!
-//! The page on the command has a block for every command, between `<!-- jensen NAME -->` and `<!-- end -->`: its
-//! description and a table of its arguments, generated from the declaration (`crates/cli/examples/commands.rs`). The
-//! text around the blocks, and on other pages, is written by hand, and may only name existing commands and flags.
+//! The page on the command contains a block for every command, between `<!-- jensen NAME -->` and `<!-- end -->`. The
+//! block contains the description of the command and a table of its arguments, generated from the declaration of the
+//! command line (`crates/cli/examples/commands.rs`). The text around the blocks, and the text of other pages, is
+//! written by hand. It may mention only commands and flags that exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use crate::run::{self, Ended};
 
-/// Rewrites the blocks of the page.
+/// Writes the current blocks into the page.
 pub fn write(root: &Path) -> Result<Ended, String> {
     let commands = declared(root)?;
     let page = page(root);
@@ -22,7 +23,7 @@ pub fn write(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Returns the outdated blocks, and the names that do not exist.
+/// Returns the blocks that are outdated, and the names that do not exist.
 pub fn faults(root: &Path, pages: &[PathBuf]) -> Result<Vec<String>, String> {
     let commands = declared(root)?;
     let own = page(root);
@@ -56,10 +57,10 @@ fn read(page: &Path) -> Result<String, String> {
 }
 
 struct Command {
-    /// The full name, such as `jensen fit`.
+    /// The full name of the command, such as `jensen fit`.
     name: String,
     about: String,
-    /// Whether the command runs without a subcommand.
+    /// Whether the command can run without a subcommand.
     leaf: bool,
     flags: Vec<String>,
     rows: Vec<(String, String)>,
@@ -93,7 +94,8 @@ fn command(declared: &Value) -> Command {
     };
     let rows = arguments.iter().map(|a| (heading(a), row(a)));
     let mut rows: Vec<(String, String)> = rows.collect();
-    // The order is that of the help: arguments without a heading come first, followed by those under each heading.
+    // The arguments are in the order of the help. Those without a heading come first, followed by those under each
+    // heading.
     let mut headings = vec![String::new()];
     headings.extend(rows.iter().map(|(heading, _)| heading.clone()));
     rows.sort_by_key(|(heading, _)| headings.iter().position(|h| h == heading));
@@ -140,7 +142,7 @@ fn escaped(help: &str) -> String {
     parts.join("`").replace('|', "\\|")
 }
 
-/// If a table shares more rows than this with an earlier one, it only names them.
+/// If a table shares more rows than this with an earlier table, it only refers to them by name.
 const SHARED: usize = 10;
 
 fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
@@ -176,8 +178,8 @@ fn renewed(text: &str, commands: &[Command]) -> Result<String, String> {
     }
 }
 
-/// Returns the description of a command, and its arguments. It only names arguments that an earlier command describes
-/// in the same words.
+/// Returns the block of a command, with its description and arguments. If an earlier command describes an argument in
+/// the same words, the block gives only the name of the argument.
 fn block(command: &Command, earlier: &[&Command]) -> String {
     let same = |other: &Command| -> Vec<usize> {
         let rows = command.rows.iter().enumerate();
@@ -218,7 +220,8 @@ fn block(command: &Command, earlier: &[&Command]) -> String {
     text
 }
 
-/// Command lines are texts between backticks and lines of code blocks that start with `jensen`.
+/// Returns the command lines in a page. They are texts between backticks, and lines of code blocks that start with
+/// `jensen`.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split("```").enumerate();
     parts.flat_map(|(k, part)| {

@@ -1,5 +1,5 @@
-//! Checks which files ask the machine for its instruction set. All other code receives it as an argument, so that
-//! `--simd` takes effect.
+//! Checks which files ask the machine for its instruction set. All other code must receive the instruction set as an
+//! argument, so that `--simd` takes effect.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
 const ALLOWED: [(&str, &str); 20] = [
-    // The file uses no fused operations, so all levels give the same bits.
+    // The file uses no fused operations, so all instruction sets give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
     ("crates/blackbox/src/family/globals.rs", SAME_BITS),
     ("crates/blackbox/src/family/conditional/skew.rs", SAME_BITS),
     ("crates/blackbox/src/refine/steps.rs", SAME_BITS),
     ("crates/blackbox/src/refine/tails.rs", SAME_BITS),
-    // Settings of a library, which the command sets by its flag.
+    // These are settings of a library, which the command sets from its flag.
     ("crates/blackbox/src/settings.rs", DEFAULT),
     ("crates/graph/src/density.rs", DEFAULT),
     ("crates/jensen/src/stan.rs", DEFAULT),
     ("crates/blackbox/src/records/gradients.rs", DEFAULT),
     ("crates/blackbox/src/records/generic.rs", DEFAULT),
-    // There is no flag, because stored files name the level.
+    // These crates have no flag, because stored files contain the instruction set.
     ("crates/glm/src/", NO_FLAG),
     ("crates/latent/src/linear/kernels.rs", NO_FLAG),
     ("crates/latent/src/prior/kernel.rs", NO_FLAG),
@@ -37,7 +37,7 @@ const SAME_BITS: &str = "all levels give the same bits";
 const DEFAULT: &str = "the default of a setting that holds the level";
 const NO_FLAG: &str = "no flag chooses the level";
 
-/// Looks for `Simd::detect` in the code that users run, not in tests.
+/// Searches for `Simd::detect` in the code that users run, which excludes tests.
 pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
     for path in files(&package.folder.join("src"))? {
         let name = shown(&path, root);
@@ -66,7 +66,7 @@ fn detections(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Reports rows for files and folders that no longer exist.
+/// Reports rows whose file or folder no longer exists.
 pub fn check_rows(root: &Path, findings: &mut Findings) {
     for (path, reason) in ALLOWED {
         if !root.join(path).exists() {

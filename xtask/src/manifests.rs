@@ -1,13 +1,13 @@
-//! Checks that every crate uses the workspace's lints and has the metadata that crates.io shows. No published crate
-//! depends on an unpublished one.
+//! Checks that every crate uses the lints of the workspace and has the metadata that crates.io shows. It also checks
+//! that no published crate depends on an unpublished one.
 //!
-//! Users depend on three crates. The others are published only because Cargo requires it, and their descriptions say
-//! so: their interfaces change with every version.
+//! Users depend on only three crates. The other crates are published only because Cargo requires it. Their interfaces
+//! change with every version, and their descriptions must say so.
 
 use crate::Findings;
 use crate::arrows::Package;
 
-/// Checks one manifest.
+/// Checks the manifest of one crate.
 pub fn check(
     package: &Package,
     packages: &[Package],
@@ -55,7 +55,7 @@ pub fn check(
     Ok(())
 }
 
-/// The crates that users depend on, whose interfaces are documented and compared between versions.
+/// The crates on which users depend. Their interfaces are documented, and are compared between versions.
 const FOR_USERS: [&str; 3] = ["jensen", "jensen-density", "jensen-cli"];
 
 const INTERNAL: &str = "Internal to jensen: ";

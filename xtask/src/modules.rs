@@ -1,8 +1,8 @@
-//! The modules that each module may use, inside crates that are too large for rules between crates alone.
+//! The modules that each module may use within crates that are too large for rules between crates alone.
 //!
-//! A crate with a row in [`CRATES`] lists its top-level modules from the bottom up, each with the items that it may use
-//! through `crate::` or `super::`: other modules, or single items of them (`interpret::BoundModel`). Modules in one row
-//! form a layer, and may use each other.
+//! A crate with a row in [`CRATES`] lists its top-level modules from the bottom to the top. Each module lists what it
+//! may use through `crate::` or `super::`: other modules, or single items of other modules (`interpret::BoundModel`).
+//! Modules in the same row form a layer and may use each other.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ struct Layer {
     may_use: &'static [&'static str],
 }
 
-/// One layer per module. Each may use the modules before it.
+/// Builds one layer per module. Each module may use the modules before it.
 const fn ordered<const N: usize>(modules: &'static [&'static str; N]) -> [Layer; N] {
     let none = Layer {
         modules: &[],
@@ -55,12 +55,12 @@ const STAN: [Layer; 17] = [
         modules: &["spelling"],
         may_use: &[],
     },
-    // The path from text to syntax tree does not need types or the function library.
+    // The path from text to syntax tree needs neither types nor the function library.
     Layer {
         modules: &["syntax"],
         may_use: &["source", "diagnostic"],
     },
-    // The typed program and the signatures of the library use only the names of the blocks from the tree.
+    // The typed program and the signatures of the library use only the names of blocks from the syntax tree.
     Layer {
         modules: &["program"],
         may_use: &["source", "syntax::ast::BlockKind"],
@@ -77,7 +77,7 @@ const STAN: [Layer; 17] = [
         modules: &["transform"],
         may_use: &[],
     },
-    // Both evaluators use the values, the computations on them, and the distributions.
+    // Both evaluators use the values, the computations on values, and the distributions.
     Layer {
         modules: &["value"],
         may_use: &["program", "transform"],
@@ -120,7 +120,7 @@ const STAN: [Layer; 17] = [
             "library",
         ],
     },
-    // The interpreter binds the data, and lowering starts from a program with its data.
+    // The interpreter binds the data, and lowering starts from a program that has its data.
     Layer {
         modules: &["lower"],
         may_use: &[
@@ -151,7 +151,7 @@ const STAN: [Layer; 17] = [
 ];
 
 const GRAPH: [Layer; 14] = [
-    // A node names its operation, and derivatives of operations are built as nodes.
+    // A node contains its operation, and the derivatives of operations are built as nodes.
     Layer {
         modules: &["ir", "ops", "build"],
         may_use: &[],
@@ -164,12 +164,12 @@ const GRAPH: [Layer; 14] = [
         modules: &["passes"],
         may_use: &["ir", "ops", "verify"],
     },
-    // Operations with graphs of their own build these for any evaluator.
+    // Operations that consist of several nodes build these nodes for any evaluator.
     Layer {
         modules: &["solver"],
         may_use: &["ir", "ops", "passes"],
     },
-    // The slow evaluator, against which the executors are tested, shares only the graph with them.
+    // The slow evaluator is the reference in tests of the executors. It shares only the graph with them.
     Layer {
         modules: &["scalar"],
         may_use: &["ir", "ops", "solver"],
@@ -233,7 +233,7 @@ const CONJUGATE: [Layer; 13] = [
         modules: &["policy"],
         may_use: &["temper"],
     },
-    // Drivers use engines only through their trait.
+    // Drivers use engines only through the trait of engines.
     Layer {
         modules: &["engine"],
         may_use: &["temper"],
@@ -246,7 +246,7 @@ const CONJUGATE: [Layer; 13] = [
         modules: &["ends"],
         may_use: &["engine", "driver"],
     },
-    // A model names the source of its local steps, which receives the requests of its engine.
+    // A model contains the source of its local steps, which receives the requests of its engine.
     Layer {
         modules: &["model", "shards", "pointwise", "plain"],
         may_use: &["temper", "family", "policy", "engine"],
@@ -291,7 +291,7 @@ const CONJUGATE: [Layer; 13] = [
 ];
 
 const BLACKBOX: [Layer; 42] = ordered(&[
-    // Numbers: requests, counts, draws and sums.
+    // These modules contain numbers: requests, counts, draws and sums.
     "calls",
     "error",
     "noise",
@@ -302,7 +302,7 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "summary",
     "watched",
     "agreement",
-    // Families and densities, and estimates of a density under a member of a family.
+    // These modules contain families, densities, and estimates of a density under a member of a family.
     "family",
     "approximation",
     "locals",
@@ -314,11 +314,11 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "newton",
     "certificate",
     "records",
-    // Starts and refinement do not depend on a method.
+    // Starts and refinement do not depend on the method.
     "starts",
     "symmetry",
     "refine",
-    // Methods, and their list.
+    // These modules contain the methods and the list of methods.
     "engine",
     "advi",
     "bbvi",
@@ -331,7 +331,7 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "natural",
     "method",
     "settings",
-    // Modules that combine the ones above.
+    // These modules combine the modules above.
     "driver",
     "fit",
     "refining",
@@ -361,7 +361,7 @@ const LATENT: [Layer; 9] = [
         modules: &["fit"],
         may_use: &["structure"],
     },
-    // A likelihood makes its sites, which use the model's linear predictors.
+    // A likelihood creates its sites, which use the linear predictors of the model.
     Layer {
         modules: &["model", "likelihood", "site", "linear"],
         may_use: &["density", "error", "lattice", "matrix", "structure", "fit"],
@@ -369,7 +369,7 @@ const LATENT: [Layer; 9] = [
     Layer {
         modules: &["solve"],
         may_use: &[
-            // The placeholder likelihood of models with user-defined sites.
+            // This is the placeholder likelihood of models with user-defined sites.
             "likelihood::Likelihood",
             "error",
             "matrix",
@@ -421,7 +421,7 @@ const LATENT: [Layer; 9] = [
     },
 ];
 
-/// Compares the modules of one crate with its table, if it has one.
+/// Compares the modules of a crate with the table of the crate, if it has one.
 pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
     let Some((_, layers)) = CRATES.iter().find(|(name, _)| *name == package.name) else {
         return Ok(());
@@ -442,7 +442,7 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
             ));
             continue;
         };
-        // A module's own tests may use modules above it.
+        // The tests of a module may use modules above it.
         let text = read(&path)?;
         for (line, used) in strangers(before_tests(&name, &text), &module, layer, layers, &exports)
         {
@@ -459,7 +459,7 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Maps each item that the root of a crate re-exports from its modules to the item's path.
+/// Maps each item that the root of a crate re-exports from one of its modules to the path of the item.
 fn exports(root: &str) -> BTreeMap<String, String> {
     let code = without_comments(root);
     let uses = code.split(';').filter_map(|item| {
@@ -474,7 +474,7 @@ fn exports(root: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the path of a file's module from the root of its crate, or empty for the root itself.
+/// Returns the path of a file's module, starting at the root of its crate. It is empty for the root itself.
 fn module_path(inside: &Path) -> Vec<String> {
     let mut path: Vec<String> = inside
         .with_extension("")
@@ -501,7 +501,7 @@ fn strangers(
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
         let line = 1 + code[..at].matches('\n').count();
-        // `$crate` and names that end in `crate` are not paths of this crate.
+        // `$crate` and names that end in `crate` are not paths within this crate.
         let before = code[..at].chars().next_back();
         if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$') {
             continue;
@@ -510,7 +510,7 @@ fn strangers(
             found.push((line, used));
         }
     }
-    // Each `super` in `super::super::…` moves one module up, at most to the root.
+    // Each `super` in `super::super::…` moves up by one module, but not beyond the root.
     let up = format!(
         "{}super::",
         "super::".repeat(module.len().saturating_sub(1))
@@ -523,7 +523,7 @@ fn strangers(
     }
     for (_, used) in &mut found {
         let (head, rest) = used.split_once("::").unwrap_or((used, ""));
-        // `fit::Fit` is in the module `fit`, even if the root re-exports something with that name.
+        // `fit::Fit` is an item of the module `fit`, even if the root re-exports something with that name.
         let is_module =
             !rest.is_empty() && layers.iter().any(|other| other.modules.contains(&head));
         if let Some(path) = exports.get(head).filter(|_| !is_module) {
@@ -575,7 +575,7 @@ fn leaves(text: &str) -> Vec<String> {
     loop {
         let rest_of_branch = rest.trim_start();
         found.extend(leaves(rest_of_branch));
-        // The next branch of this tree comes after all trees inside the current branch.
+        // The next branch of this tree begins after all trees inside the current branch.
         let next = rest_of_branch.char_indices().find(|(_, c)| {
             match c {
                 '{' => depth += 1,
@@ -591,7 +591,7 @@ fn leaves(text: &str) -> Vec<String> {
     }
 }
 
-/// Line numbers do not change.
+/// Removes comments without changing line numbers.
 fn without_comments(text: &str) -> String {
     text.lines()
         .map(|line| match line.trim_start().starts_with("//") {
@@ -645,7 +645,7 @@ mod tests {
             used("cellar/mod.rs", "fn f() { super::attic::open() }"),
             [(1, "attic::open".to_owned())]
         );
-        // A re-exported item belongs to its module.
+        // A re-exported item belongs to the module that defines it.
         assert_eq!(
             used("cellar/mod.rs", "use crate::{Door, Unknown};"),
             [(1, "hall::Door".to_owned())]

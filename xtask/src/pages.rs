@@ -1,4 +1,4 @@
-//! Checks that files named in the documentation exist, and that links lead to existing headings.
+//! Checks that the files that the documentation mentions exist, and that links lead to existing headings.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ const FOLDERS: [&str; 8] = [
     ".ci/", "crates/", "data/", "docs/", "python/", "r/", "tools/", "xtask/",
 ];
 
-/// Checks every page.
+/// Checks every page of the documentation.
 pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {
     let book = root.join("docs/book/src");
     let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
@@ -61,7 +61,8 @@ fn leads_somewhere(page: &Path, link: &str) -> bool {
     }
 }
 
-/// Returns mdBook's anchors for the headings of a page, except for the numbers of repeated ones.
+/// Returns the anchors that mdBook generates for the headings of a page, except for the numbers that it appends to
+/// repeated headings.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     let prose = text.split("```").step_by(2);
     let headings = prose

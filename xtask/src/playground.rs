@@ -1,9 +1,10 @@
-//! The playground: one page with the checker, the fits and the reports of the library, compiled to WebAssembly.
+//! Builds the playground. It is one page with the checker, the fits and the reports of the library, compiled to
+//! WebAssembly.
 //!
-//! The page needs no other files and works from a file. Its sources are in `docs/playground`, and the engine is the
-//! crate `jensen-playground`. The standard library for WebAssembly comes from the toolchain (`rustup target add
-//! wasm32-unknown-unknown`), or is compiled from the sources of a toolchain: the current one (`rustup component add
-//! rust-src`), or Debian's packages `rustc-web` and `rust-web-src`.
+//! The page needs no other files and can be opened directly from disk. Its sources are in `docs/playground`, and its
+//! engine is the crate `jensen-playground`. The standard library for WebAssembly comes from the toolchain (`rustup
+//! target add wasm32-unknown-unknown`). Otherwise it is compiled from the sources of a toolchain, which is either the
+//! current one (`rustup component add rust-src`) or Debian's (packages `rustc-web` and `rust-web-src`).
 
 use std::fs;
 use std::io::Write;
@@ -20,12 +21,12 @@ use crate::run::{self, Ended};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Debian's compiler, which finds its sources by itself.
+/// Debian's compiler, which finds its own sources.
 const DEBIAN: &str = "/usr/bin/rustc";
 
-/// Vector instructions, which every recent browser supports.
+/// Vector instructions, which all recent browsers support.
 const FEATURES: &str = "-Ctarget-feature=+simd128";
-/// The stack is as deep as that of a thread.
+/// The stack is as deep as the stack of a thread.
 const STACK: &str = "-Clink-arg=-zstack-size=8388608";
 
 const EXAMPLES: [(&str, &str); 4] = [
@@ -35,7 +36,7 @@ const EXAMPLES: [(&str, &str); 4] = [
     ("Not to be trusted", "4-improper"),
 ];
 
-/// Builds the page in `target/playground`.
+/// Builds the page in the folder `target/playground`.
 pub fn build(root: &Path) -> Result<Ended, String> {
     match page(root)? {
         Ok(page) => {
@@ -46,7 +47,7 @@ pub fn build(root: &Path) -> Result<Ended, String> {
     }
 }
 
-/// Returns the built page, or the reason why it cannot be built.
+/// Returns the path of the page that was built, or the reason why it cannot be built.
 pub fn page(root: &Path) -> Result<Result<PathBuf, String>, String> {
     let Some(toolchain) = toolchain(root) else {
         return Ok(Err(format!(
@@ -86,17 +87,17 @@ pub fn page(root: &Path) -> Result<Result<PathBuf, String>, String> {
 }
 
 struct Toolchain {
-    /// The compiler, if it is not the current one.
+    /// The compiler, if it is not the compiler of the current toolchain.
     rustc: Option<&'static str>,
     from_sources: bool,
     linker: PathBuf,
 }
 
-/// Returns the first suitable toolchain. CI installs Debian's.
+/// Returns the first toolchain that can build the page. CI installs Debian's.
 fn toolchain(root: &Path) -> Option<Toolchain> {
     let own = printed(root, "rustc", "sysroot")?;
     let host = printed(root, "rustc", "host-tuple")?;
-    // The linker must be that of a rustup toolchain, because Debian's linkers are older than its newest compiler.
+    // The linker must come from a rustup toolchain, because Debian's linkers are older than its newest compiler.
     let linker = own.join("lib/rustlib").join(host).join("bin/rust-lld");
     if !linker.is_file() {
         return None;
@@ -153,7 +154,7 @@ fn assembled(sources: &Path, engine: &str) -> Result<String, String> {
         let [program, data] = ["stan", "data"].map(|kind| text(&format!("examples/{stem}.{kind}")));
         examples.push(json!({ "name": name, "program": program?, "data": data? }));
     }
-    // A script must not contain its own end tag.
+    // The text of a script must not contain the end tag of the script.
     let examples = json!(examples).to_string().replace('<', "\\u003c");
     let mut html = text("index.html")?;
     for (slot, content) in [

@@ -1,7 +1,7 @@
-//! The Python package: builds a wheel, installs it into separate environments, and tests it there.
+//! Builds a wheel of the Python package, installs it into separate environments, and tests it there.
 //!
-//! If `JENSEN_BUILT` names a folder with a built extension module, the wheel contains this module. Otherwise maturin
-//! builds it in the profile of `pip install .`.
+//! If `JENSEN_BUILT` contains the path of a folder with a built extension module, the wheel contains this module.
+//! Otherwise maturin builds the module in the same profile as `pip install .`.
 //!
 //! | check | environment | what is run |
 //! | --- | --- | --- |
@@ -17,22 +17,23 @@ use std::time::{Duration, Instant};
 
 use crate::run::{self, Ended};
 
-/// Versions of Python, in order of preference. The stable ABI begins with 3.10, and ArviZ 0.x needs at most 3.11.
+/// Versions of Python, in order of preference. The stable ABI begins with version 3.10, and ArviZ 0.x supports at most
+/// 3.11.
 const VERSIONS: [&str; 4] = ["3.11", "3.10", "3.12", "3.13"];
 
 const LATER: [&str; 2] = ["3.12", "3.13"];
 
 const TOOLS: [&str; 1] = ["maturin>=1.9,<2"];
 
-/// All crates have the same version.
+/// The version, which all crates share.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Time limit of a test run. After it, the check stops a hanging run and reports its position. The slowest run takes
-/// five minutes.
+/// Time limit of a test run. When it passes, the check stops the run and reports the position at which it hangs. The
+/// slowest run takes five minutes.
 const LIMIT: Duration = Duration::from_secs(480);
 
-/// Builds and installs the package, checks its types and runs its tests. It is skipped if there is no interpreter, or
-/// if downloads are impossible.
+/// Builds and installs the package, checks its types, and runs its tests. The check is skipped if there is no Python
+/// interpreter, or if nothing can be downloaded.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let (main, wheel) = match prepared(root)? {
         Ok(prepared) => prepared,
@@ -75,7 +76,7 @@ pub fn bridges(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Runs the tests of work by many processes, whose packages are large.
+/// Runs the tests of work by many processes. The packages that they need are large.
 pub fn distributed(root: &Path) -> Result<Ended, String> {
     let (main, wheel) = match prepared(root)? {
         Ok(prepared) => prepared,
@@ -87,7 +88,7 @@ pub fn distributed(root: &Path) -> Result<Ended, String> {
     {
         return Ok(Ended::Skipped("Ray and MPI cannot be downloaded".into()));
     }
-    // In one of many runs, Ray waited forever for a worker that a test had killed.
+    // Ray once waited forever for a worker that a test had killed.
     let (tests, start) = (["python/tests/test_distributed.py"], Instant::now());
     if let Err(error) = main.test(&tests) {
         if start.elapsed() < LIMIT {
@@ -99,8 +100,8 @@ pub fn distributed(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Builds a wheel that other machines can install. It uses an old glibc and PyPI's zig, so that no C compiler is
-/// necessary.
+/// Builds a wheel that other machines can install. It is linked against an old glibc by the zig from PyPI, so no C
+/// compiler is necessary.
 pub fn wheel(root: &Path) -> Result<Ended, String> {
     let Some(interpreter) = interpreter(&VERSIONS) else {
         return Ok(Ended::Skipped(
@@ -183,7 +184,7 @@ impl<'a> Environment<'a> {
     }
 
     fn test(&self, files: &[&str]) -> Result<(), String> {
-        // pytest keeps the standard error of a test until it ends, so a hanging test would show nothing.
+        // pytest keeps the standard error of a test until the test ends, so a hanging test would show nothing.
         let watched = format!(
             "import faulthandler, os, sys, pytest; \
              faulthandler.dump_traceback_later({}, exit=True, file=os.fdopen(os.dup(2), 'w')); \
@@ -217,7 +218,7 @@ fn minor(version: &str) -> u32 {
     minor.and_then(|minor| minor.parse().ok()).unwrap_or(0)
 }
 
-/// Looks for pyenv's interpreters of a version, because its commands on the path support a single version.
+/// Searches for pyenv's interpreters of a version, because pyenv's commands on the path support only one version.
 fn of_pyenv(version: &str) -> Vec<String> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
     let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or(home);
@@ -254,7 +255,7 @@ fn newest(folder: &Path) -> Result<String, String> {
 fn start(root: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
-    // Commands of an environment find each other on the path, as after activation.
+    // The commands of an environment find each other on the path, as they do after activation.
     if let Some(own) = Path::new(program).parent().filter(|own| own.is_absolute()) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let all = std::iter::once(own.to_owned()).chain(std::env::split_paths(&path));

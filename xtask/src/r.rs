@@ -1,18 +1,18 @@
-//! Checks of the R package, with Debian's packages of R.
+//! Checks the R package with Debian's packages of R.
 //!
 //! | check | packages | what is run |
 //! | --- | --- | --- |
 //! | `r-smoke` | imported packages, and testthat | tests of a minute, from an installed package |
 //! | `r` | brms, rstan and the other suggestions too | `R CMD check --as-cran`, with vignettes and all tests |
 //!
-//! Missing packages are installed from Debian, by `r-smoke` only in CI.
+//! Missing packages are installed from Debian. The check `r-smoke` installs them only in CI.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::run::{self, Ended};
 
-/// Debian packages that both checks need.
+/// The Debian packages that both checks need.
 const NEEDED: [&str; 5] = [
     "r-base-core",
     "r-cran-jsonlite",
@@ -33,11 +33,11 @@ const SUGGESTED: [&str; 9] = [
     "pandoc",
 ];
 
-/// The output of R's checker without problems. Notes may precede it, for example about a version that CRAN has not
-/// seen.
+/// The line that R's checker prints if there are no problems. Notes may come before it, for example about a version
+/// that CRAN has not seen.
 const PASSED: &str = "Status: ";
 
-/// Installs the package into a separate library and runs its short tests.
+/// Installs the package into a separate library and runs the tests that are short.
 pub fn smoke(root: &Path) -> Result<Ended, String> {
     if !has(&NEEDED) && std::env::var_os("CI").is_some() {
         run::apt_get(&NEEDED);
@@ -64,7 +64,7 @@ pub fn smoke(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Runs CRAN's checks, and all tests with the real packages.
+/// Runs the checks of CRAN, and all tests with the real packages.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let all = [&NEEDED[..], &SUGGESTED].concat();
     if !has(&all) {
@@ -83,7 +83,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
         ("JENSEN_TESTS", "all"),
         ("_R_CHECK_CRAN_INCOMING_", "false"),
         ("_R_CHECK_FORCE_SUGGESTS_", "false"),
-        // Disables the check of the current time over the network.
+        // This setting disables the check of the current time over the network.
         ("_R_CHECK_SYSTEM_CLOCK_", "false"),
     ];
     r(

@@ -1,5 +1,5 @@
-//! Checks that the binary is a function of the sources: builds of the command in two folders are identical byte for
-//! byte.
+//! Checks that the binary depends only on the sources. The command is built in two folders, and the binaries must be
+//! identical byte for byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::process::Command;
 
 use crate::run::{Ended, cargo};
 
-/// Makes a quick build in `target/reproducible/a` and `…/the-second-folder`, with the flags in the book.
+/// Makes quick builds in `target/reproducible/a` and `…/the-second-folder`, with the flags that the book gives.
 pub fn check(root: &Path) -> Result<Ended, String> {
     let desk = root.join("target/reproducible");
     let _ = fs::remove_dir_all(&desk);
     let desk = fs::create_dir_all(&desk).and_then(|()| desk.canonicalize());
     let desk = desk.map_err(|e| format!("target/reproducible: {e}"))?;
-    // Names of different lengths reveal embedded paths.
+    // Folder names of different lengths reveal paths that are embedded in the binary.
     let folders = [desk.join("a"), desk.join("the-second-folder")];
-    // Both folders are copied before either is built, because the sources may change meanwhile.
+    // Both folders are copied before either is built, because the sources may change in the meantime.
     for folder in &folders {
         copy(root, folder)?;
     }

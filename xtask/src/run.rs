@@ -1,15 +1,15 @@
-//! Runs Cargo for the checks that need it.
+//! Runs Cargo for those checks that need it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The outcome of a check without findings.
+/// The outcome of a check that found no faults.
 #[derive(Debug)]
 pub enum Ended {
     /// The check ran.
     Done,
-    /// The check could not run, for this reason.
+    /// The check could not run. The text is the reason.
     Skipped(String),
 }
 
@@ -19,7 +19,8 @@ pub fn cargo(root: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Res
     finish(Command::new(cargo), root, arguments, variables)
 }
 
-/// Returns the path of a built example of the command, from the given build or otherwise from the profile `quick`.
+/// Returns the path of a built example of the command. The example comes from the given build if there is one, and
+/// otherwise from the profile `quick`.
 pub fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
     let folder = match given() {
         Some(folder) => folder,
@@ -32,7 +33,7 @@ pub fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(folder.join("examples").join(name))
 }
 
-/// Returns the standard output of a built example of the command.
+/// Runs a built example of the command and returns its standard output.
 pub fn example_output(root: &Path, name: &str) -> Result<String, String> {
     let path = example(root, name)?;
     let output = Command::new(&path)
@@ -46,7 +47,7 @@ pub fn example_output(root: &Path, name: &str) -> Result<String, String> {
     }
 }
 
-/// Returns the folder in which cargo builds.
+/// Returns the folder to which cargo writes its builds.
 pub fn target(root: &Path) -> Result<PathBuf, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     let target = target.map_or_else(|| root.join("target"), PathBuf::from);
@@ -54,16 +55,17 @@ pub fn target(root: &Path) -> Result<PathBuf, String> {
     made.map_err(|e| format!("{}: {e}", target.display()))
 }
 
-/// Names a folder with the built command, examples and extension module. `.ci/run` makes one build for all checks.
+/// The environment variable with the folder that contains the built command, examples and extension module. `.ci/run`
+/// makes one such build for all checks.
 const BUILT: &str = "JENSEN_BUILT";
 
-/// Returns the folder that [`BUILT`] names.
+/// Returns the folder that the environment variable [`BUILT`] contains.
 pub fn given() -> Option<PathBuf> {
     std::env::var_os(BUILT).map(PathBuf::from)
 }
 
-/// Returns the folder of a built command, which is the given one, or otherwise that of the profile `quick` with every
-/// part.
+/// Returns the folder of a built command. It is the given folder if there is one, and otherwise the folder of the
+/// profile `quick` with all features.
 pub fn command_folder(root: &Path) -> Result<PathBuf, String> {
     if let Some(folder) = given() {
         return Ok(folder);
@@ -76,7 +78,7 @@ pub fn command_folder(root: &Path) -> Result<PathBuf, String> {
     Ok(target(root)?.join("quick"))
 }
 
-/// Installs Debian packages. Callers check whether the installation succeeded.
+/// Installs Debian packages. Callers must check whether the installation succeeded.
 pub fn apt_get(packages: &[&str]) {
     let install = ["install", "-y", "-qq", "--no-install-recommends"];
     for arguments in [vec!["update", "-qq"], [&install[..], packages].concat()] {
@@ -86,7 +88,7 @@ pub fn apt_get(packages: &[&str]) {
     }
 }
 
-/// Runs cargo of another toolchain.
+/// Runs the cargo of another toolchain.
 pub fn cargo_of(
     toolchain: &str,
     root: &Path,
@@ -95,14 +97,14 @@ pub fn cargo_of(
 ) -> Result<(), String> {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain, "cargo"]);
-    // Another cargo must not receive the variables that cargo sets for the programs it runs.
+    // Another cargo must not receive the variables that cargo sets for the programs that it runs.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos(name)) {
         command.env_remove(name);
     }
     finish(command, root, arguments, variables)
 }
 
-/// Whether a program of a toolchain can run on this machine.
+/// Returns whether a program of a toolchain can run on this machine.
 pub fn has(toolchain: &str, program: &[&str]) -> bool {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain]).args(program);

@@ -1,6 +1,7 @@
-//! Writes a bill of materials of the command in CycloneDX 1.5, from `Cargo.lock` and the crates' manifests.
+//! Writes a bill of materials of the command in the format CycloneDX 1.5. The content comes from `Cargo.lock` and from
+//! the manifests of the crates.
 //!
-//! It contains neither times nor paths, so the same sources give the same file.
+//! The file contains neither times nor paths, so the same sources always give the same file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -88,7 +89,7 @@ fn bill(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> Res
             "type": "library", "bom-ref": purl, "purl": purl, "name": name, "version": version,
         });
         if let Some(licence) = package["license"].as_str() {
-            // A slash is the older notation of "or".
+            // A slash is an older notation for "or".
             let expression = licence.replace('/', " OR ");
             component["licenses"] = json!([{ "expression": expression }]);
         }
@@ -140,7 +141,7 @@ mod tests {
         let parts = bill["components"].as_array().unwrap();
         let named = |name: &str| parts.iter().any(|part| part["name"] == name);
         assert!(named("jensen-math") && named("serde_json"));
-        // Only tests use it.
+        // This crate is used only by tests.
         assert!(!named("proptest"));
         for part in parts {
             assert!(part["licenses"][0]["expression"].is_string(), "{part}");

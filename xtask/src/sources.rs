@@ -1,12 +1,12 @@
-//! Checks that files are short, and that every library turns on the lints against printing, environment variables,
-//! files and processes, which `clippy.toml` lists.
+//! Checks that files are short. It also checks that every library turns on the lints that `clippy.toml` defines against
+//! printing, environment variables, files and processes.
 
 use std::path::{Path, PathBuf};
 
 use crate::Findings;
 use crate::arrows::Package;
 
-/// Interfaces and tools, which may do things that libraries may not.
+/// Interfaces and tools. They may do things that libraries may not do.
 const OUTSIDE: [&str; 5] = [
     "jensen-cli",
     "jensen-python",
@@ -17,7 +17,7 @@ const OUTSIDE: [&str; 5] = [
 
 const KEPT: &str = "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout))]";
 
-/// A file with more lines than this has more than one subject.
+/// A file with more lines than this probably has more than one subject.
 const LONG: usize = 800;
 
 /// Checks the sources of one crate.
@@ -54,7 +54,7 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Returns a path relative to the workspace's folder.
+/// Returns a path relative to the folder of the workspace.
 pub fn shown(path: &Path, root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     path.strip_prefix(&root)
@@ -63,8 +63,8 @@ pub fn shown(path: &Path, root: &Path) -> String {
         .to_string()
 }
 
-/// Returns the lines of a file before its unit tests. A file of tests has no such lines. The declaration of a separate
-/// test file does not end them.
+/// Returns the lines of a file before its unit tests. A file that contains only tests has no such lines. The
+/// declaration of a separate test file does not count as the start of the tests.
 pub fn before_tests<'a>(name: &str, text: &'a str) -> &'a str {
     const MODULE: &str = "#[cfg(test)]\n";
     if name.ends_with("tests.rs") {
@@ -78,7 +78,7 @@ pub fn before_tests<'a>(name: &str, text: &'a str) -> &'a str {
     &text[..tests.unwrap_or(text.len())]
 }
 
-/// Returns every source file below a folder, in order.
+/// Returns all source files below a folder, in order.
 pub fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;

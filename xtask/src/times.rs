@@ -1,24 +1,26 @@
-//! Lists the slowest tests, for `cargo xtask times [LOG]`.
+//! Lists the slowest tests for `cargo xtask times [LOG]`.
 //!
-//! LOG is the output of `cargo test --workspace` with `.ci/timed` as its runner, which prints the time of each test.
-//! Without LOG, the check runs the tests. Times are wall-clock times, with other tests in parallel.
+//! LOG is the output of `cargo test --workspace` with `.ci/timed` as its runner, which prints the time of each test. If
+//! LOG is missing, the check runs the tests itself. Times are wall-clock times, measured while other tests run in
+//! parallel.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Largest number of seconds of a test that is not in [`SLOW`], so that a thousand tests finish soon.
+/// Largest number of seconds that a test may take if [`SLOW`] does not list it. The limit ensures that a thousand tests
+/// finish soon.
 const LIMIT: f64 = 20.0;
 
-/// Seconds of all tests together on two quiet cores of November 2026. On a slower or busy machine every test takes
-/// longer, and the limit grows in proportion.
+/// Total time of all tests in seconds, measured on two quiet cores in November 2026. On a slower or busier machine
+/// every test takes longer, and the limit grows in proportion.
 const QUIET: f64 = 630.0;
 
-/// A busy machine may slow down one test by this factor more than the average test.
+/// A busy machine may slow down a single test by this factor more than it slows down the average test.
 const UNEVEN: f64 = 2.0;
 
 const SHOWN: usize = 15;
 
-/// Tests that may take longer, with the reason.
+/// Tests that may take longer, each with the reason.
 const SLOW: [(&str, &str); 11] = [
     (
         "centring::where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_written",
@@ -66,7 +68,7 @@ const SLOW: [(&str, &str); 11] = [
     ),
 ];
 
-/// Shows the slowest tests, and rejects slow ones without a reason.
+/// Shows the slowest tests, and rejects slow tests that have no reason.
 pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     let log = match arguments {
         [] => log(root)?,

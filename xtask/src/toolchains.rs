@@ -1,4 +1,4 @@
-//! Checks with other toolchains, if they are installed: the oldest Rust, AddressSanitizer, Miri.
+//! Checks that use other toolchains, if these are installed: the oldest supported Rust, AddressSanitizer and Miri.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,12 +15,12 @@ const KERNELS: [&str; 6] = [
     "jensen-neural",
 ];
 
-/// The only platform with a supported sanitizer.
+/// The only platform on which the check can use a sanitizer.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
 const NIGHTLY: &str = "nightly";
 
-/// Type-checks the workspace with the Rust version in its manifests.
+/// Type-checks the workspace with the Rust version that its manifests state.
 pub fn oldest(root: &Path) -> Result<Ended, String> {
     let metadata = metadata(root)?;
     let promised = metadata["packages"][0]["rust_version"]
@@ -35,7 +35,7 @@ pub fn oldest(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Checks licences, advisories and sources of all dependencies by the rules in `deny.toml`.
+/// Checks the licences, advisories and sources of all dependencies by the rules in `deny.toml`.
 pub fn dependencies(root: &Path) -> Result<Ended, String> {
     let mut version = Command::new("cargo-deny");
     version.arg("--version").stdout(Stdio::null());
@@ -59,7 +59,7 @@ pub fn dependencies(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Runs the unit tests of the crates with unsafe kernels under AddressSanitizer.
+/// Runs the unit tests of the crates that contain unsafe kernels under AddressSanitizer.
 pub fn sanitizer(root: &Path) -> Result<Ended, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(Ended::Skipped(format!("this is no {PLATFORM}")));
@@ -81,7 +81,7 @@ pub fn sanitizer(root: &Path) -> Result<Ended, String> {
     Ok(Ended::Done)
 }
 
-/// Runs the unit tests of the kernels on whole vectors under Miri, with scalar instructions because Miri does not
+/// Runs the unit tests of the kernels on whole vectors under Miri. Scalar instructions are used, because Miri does not
 /// support vector instructions.
 pub fn miri(root: &Path) -> Result<Ended, String> {
     if !run::has(NIGHTLY, &["cargo", "miri", "--version"]) {

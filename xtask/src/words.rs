@@ -1,9 +1,9 @@
-//! Checks that texts do not use words that a term of the field has replaced. The page on terms has the terms, and this
-//! file has the words.
+//! Checks that texts do not use words that a term of the field has replaced. The page on terms lists the terms, and
+//! this file lists the words.
 //!
-//! The check matches whole words or parts of identifiers, in lower case. Pages, messages and help must have none of
-//! them, and neither must scripts, help pages of R and vignettes. Rust sources must have none of the words that have no
-//! other meaning there.
+//! The check matches whole words or parts of identifiers, in lower case. Pages, messages and help texts must contain
+//! none of the words, and neither must scripts, help pages of R and vignettes. Rust sources must contain none of those
+//! words that have no other meaning in them.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::sources::{before_tests, files, shown};
 #[derive(Clone, Copy, PartialEq)]
 enum Where {
     Texts,
-    /// Sources, whose comments and identifiers have a more exact word.
+    /// Sources, in which comments and identifiers have a more exact word.
     Sources,
     Both,
 }
@@ -78,7 +78,7 @@ const OLD: [Old; 42] = [
     ("those that", "the noun", Texts),
 ];
 
-/// Phrases in which a word is ordinary English.
+/// Phrases in which one of the words is ordinary English.
 const PHRASES: [&str; 10] = [
     "in place",
     "in its place",
@@ -92,7 +92,7 @@ const PHRASES: [&str; 10] = [
     "take the place",
 ];
 
-/// Exceptions: the beginning of a path, the allowed word, and the reason.
+/// Exceptions. Each consists of the beginning of a path, the allowed word, and the reason.
 const KEPT: [(&str, &str, &str); 12] = [
     (
         "docs/book/src/topics-tutorial.md",
@@ -213,7 +213,7 @@ fn texts(folder: &Path, root: &Path, findings: &mut Findings) -> Result<(), Stri
                 }
                 _ => {}
             },
-            // Shell scripts of `.ci` have no extension.
+            // The shell scripts in `.ci` have no file extension.
             None if folder.file_name().is_some_and(|name| name == ".ci") => {
                 script(&path, root, findings)?
             }
@@ -251,7 +251,7 @@ fn page(path: &Path, root: &Path, findings: &mut Findings) -> Result<(), String>
     Ok(())
 }
 
-/// Messages are quoted texts that contain a space.
+/// Returns the messages in a line, which are quoted texts that contain a space.
 fn messages(line: &str) -> String {
     let quoted = line.split('"').skip(1).step_by(2);
     let messages: Vec<&str> = quoted.filter(|text| text.trim().contains(' ')).collect();
@@ -280,7 +280,7 @@ fn report(
     }
 }
 
-/// Returns the words of a text in lower case, with identifiers split.
+/// Returns the words of a text in lower case, with identifiers split into words.
 fn plain(text: &str) -> String {
     let mut out = String::from(" ");
     let mut before = ' ';

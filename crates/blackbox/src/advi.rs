@@ -1,23 +1,24 @@
-//! Automatic differentiation variational inference as Stan defines it.
+//! Automatic differentiation variational inference (ADVI), as Stan defines it.
 //!
-//! ADVI is stochastic gradient ascent on the bound, with naive gradients (one draw by default) and the step `ω += η
-//! k^(−1/2) g / (τ + √s_k)`, where `τ = 1`, `s₁ = g₁²` and `s_k = 0.9 s_{k−1} + 0.1 g_k²` (Kucukelbir, Tran, Ranganath,
-//! Gelman and Blei, JMLR 18, 2017). The exponent is `−1/2 + 10⁻¹⁶` in the paper and `−1/2` in Stan's program.
+//! ADVI maximises the ELBO by stochastic gradient ascent. Its gradients are naive reparameterisation gradients, from
+//! one draw by default. The step is `ω += η k^(−1/2) g / (τ + √s_k)`, where `τ = 1`, `s₁ = g₁²` and `s_k = 0.9
+//! s_{k−1} + 0.1 g_k²` (Kucukelbir, Tran, Ranganath, Gelman and Blei, JMLR 18, 2017). The exponent of k is `−1/2 +
+//! 10⁻¹⁶` in the paper and `−1/2` in Stan's program.
 //!
-//! * Candidates for η are 100, 10, 1, 0.1 and 0.01. ADVI tries each candidate in an ascent of 50 iterations from the
-//!   start. It chooses the first η whose successor gives a lower bound, provided that η itself improved on the start.
-//!   If no candidate improves on the start, the run fails. During adaptation, a gradient that cannot be computed is
-//!   treated as zero.
-//! * Every 100 iterations, ADVI estimates the bound from 100 draws. The relative change `|(previous −
-//!   present)/present|` enters a window of `max(0.1 K/100, 2)` values, where K is the number of allowed iterations. The
-//!   run ends when the mean or the (upper) median of the window falls below 0.01.
-//! * ADVI replaces draws with a non-finite density or gradient by further draws. If the number of replaced draws
-//!   reaches the requested number (ten times that number for a gradient), the run ends as diverged. (Stan rejects draws
-//!   on exceptions and non-finite gradients. This implementation also rejects a non-finite value, because its gradient
-//!   is unspecified.)
+//! * The candidates for η are 100, 10, 1, 0.1 and 0.01. ADVI tries each candidate in an ascent of 50 iterations from
+//!   the start. It chooses the first η for which the next candidate yields a lower bound, provided that η itself
+//!   improved on the start. If no candidate improves on the start, the run fails. During adaptation, a gradient that
+//!   cannot be computed is treated as zero.
+//! * Every 100 iterations, ADVI estimates the bound from 100 draws. It stores the relative change `|(previous −
+//!   present)/present|` in a window of `max(0.1 K/100, 2)` values, where K is the largest allowed number of iterations.
+//!   The run ends when the mean or the (upper) median of the window falls below 0.01.
+//! * ADVI replaces each draw whose density or gradient is not finite by a further draw. If the number of replaced draws
+//!   reaches the number of requested draws (or ten times that number for a gradient), the run ends as diverged. Stan
+//!   rejects draws on exceptions and on non-finite gradients. This implementation also rejects draws with a non-finite
+//!   value, because their gradient is unspecified.
 //!
-//! Stan's relative rule often stops early. [`AdviStop::Nats`] replaces it by a rule in nats. Random numbers differ from
-//! Stan's, so runs agree only in distribution.
+//! Stan's rule on relative changes often stops a run too early. [`AdviStop::Nats`] replaces it by a rule in nats. The
+//! random numbers differ from Stan's, so runs agree with Stan's only in distribution.
 
 mod rule;
 
@@ -40,33 +41,35 @@ use crate::oracle::{Estimate, Oracle, Stream};
 
 const ETAS: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 
-/// The rule by which ADVI stops.
+/// The rule that decides when ADVI stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdviStop {
-    /// Stan's rule on relative changes of the bound.
+    /// Stan's rule: the run stops when the relative changes of the bound are small.
     Relative,
-    /// A rule in nats: the run stops when a second-order polish gains at most the tolerance, including its standard
-    /// error. ADVI checks the rule whenever ten evaluations of the bound gain no more than the tolerance.
+    /// A rule in nats: the run stops when a second-order polish improves the bound by at most the tolerance, including
+    /// the standard error of the improvement. ADVI checks the rule whenever ten evaluations of the bound show a gain of
+    /// no more than the tolerance.
     Nats,
 }
 
-/// The settings of ADVI, with Stan's names and defaults.
+/// The settings of ADVI, with the same names and defaults as in Stan.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AdviSettings {
     /// The number of draws per gradient.
     pub grad_samples: usize,
     /// The number of draws per estimate of the bound.
     pub elbo_samples: usize,
-    /// The step-size scale η, or `None` to adapt it.
+    /// The step-size scale η, or `None` to choose it by adaptation.
     pub eta: Option<f64>,
-    /// The number of iterations per trial of η.
+    /// The number of iterations for which each candidate for η is tried.
     pub adapt_iterations: u64,
     /// The number of iterations between estimates of the bound.
     pub eval_elbo: u64,
-    /// The tolerance of the relative rule.
+    /// The tolerance of the rule on relative changes.
     pub tol_rel_obj: f64,
-    /// The largest number of iterations after adaptation. It also sets the length of the window.
+    /// The largest number of iterations after adaptation. It also determines the length of the window of relative
+    /// changes.
     pub max_iterations: u64,
     /// The stopping rule.
     pub stop: AdviStop,
@@ -125,13 +128,13 @@ impl Fitting for AdviSettings {
         )))
     }
 
-    /// The relative rule needs the certificate. The rule in nats includes it.
+    /// The rule on relative changes needs the certificate as an additional check. The rule in nats already includes it.
     fn certificate(&self) -> Option<f64> {
         (self.stop == AdviStop::Relative).then_some(self.tolerance)
     }
 }
 
-/// Automatic differentiation variational inference, whose output is ω.
+/// Automatic differentiation variational inference. Its result is the vector of parameters ω.
 pub struct Advi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     source: NoiseSource,
@@ -146,7 +149,7 @@ enum Phase {
     Ascend,
 }
 
-/// The state of [`Advi`].
+/// The state of [`Advi`] between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdviState {
     start: Vec<f64>,
@@ -173,7 +176,7 @@ impl MethodState for AdviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
-    /// Creates a fit of `family` from the mean `start` with unit scales, as in Stan.
+    /// Creates a fit of `family` that starts at the mean `start` with unit scales, as in Stan.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -317,7 +320,7 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// Requests a certificate after every ten evaluations if matched draws show no gain since the last check.
+    /// Every ten evaluations, requests a certificate if matched draws show no gain since the last check.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

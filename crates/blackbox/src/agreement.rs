@@ -1,18 +1,18 @@
-//! The changes of an approximation's moments under its importance weights.
+//! The changes that importance weighting causes in the moments of an approximation.
 //!
-//! A k̂ below its limit shows that the weights are reliable. It does not show that draws can be used without weights: a
-//! mean-field fit of correlated parameters, or a Gaussian on the log of a scale, passes although its standard
-//! deviations are a third too small. The evaluation therefore also estimates each coordinate's mean and standard
-//! deviation under the posterior, by self-normalised importance sampling with the same draws and weights, and compares
-//! them with the mean and standard deviation of the plain draws. If a coordinate is the logarithm or the logit of the
-//! reported value ([`Scale`]), the evaluation also compares the moments of that value. For example, a Gaussian on the
-//! log of a degrees-of-freedom parameter can have the right standard deviation for the log, while the standard
-//! deviation of the parameter is a quarter too small. Jensen uses an approximation without refinement only if no moment
-//! changes by more than the [`Policy`] allows. The change includes the number of standard errors that the policy
-//! requires as evidence.
+//! A k̂ below its limit shows that the importance weights are reliable. It does not show that the draws can be used
+//! without weights. For example, a mean-field fit of correlated parameters, or a Gaussian on the logarithm of a scale,
+//! has a k̂ below the limit even if its standard deviations are a third too small. The evaluation therefore also
+//! estimates the mean and the standard deviation of each coordinate under the posterior, by self-normalised importance
+//! sampling with the same draws and weights. It compares them with the mean and the standard deviation of the
+//! unweighted draws. If a coordinate is the logarithm or the logit of the reported value ([`Scale`]), the evaluation
+//! also compares the moments of that value. For example, a Gaussian on the logarithm of a degrees-of-freedom parameter
+//! can have the right standard deviation for the logarithm, while the standard deviation of the parameter is a quarter
+//! too small. Jensen uses an approximation without refinement only if no moment changes by more than the [`Policy`]
+//! allows. The comparison adds to each change the number of standard errors that the policy requires as evidence.
 //!
-//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. They are large if a single draw has most
-//! of the weight, so such a draw is not evidence.
+//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw has most of the weight,
+//! the standard errors are large, so such a draw alone is not evidence.
 
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
@@ -21,17 +21,18 @@ use crate::policy::Policy;
 
 const BLOCKS: usize = 8;
 
-/// Smallest number of additions per thread. For fewer additions, distributing them costs more than it saves.
+/// The smallest number of additions per thread. For fewer additions, distributing the work over threads costs more time
+/// than it saves.
 const GRAIN: usize = 1 << 14;
 
-/// The largest difference over coordinates, with its uncertainty.
+/// The largest difference among all coordinates, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The index of the coordinate.
+    /// The index of the coordinate with the largest difference.
     pub coordinate: usize,
-    /// Whether the difference refers to the value whose logarithm or logit is the coordinate.
+    /// Whether the difference refers to the reported value whose logarithm or logit is the coordinate.
     pub constrained: bool,
-    /// The weighted value minus the plain value.
+    /// The estimate with importance weights minus the estimate without weights.
     pub value: f64,
     /// The standard error of `value`.
     pub standard_error: f64,
@@ -55,17 +56,18 @@ impl Difference {
     }
 }
 
-/// The changes of an approximation's moments under its importance weights, at the worst coordinates.
+/// The changes that importance weighting causes in the moments of an approximation, at the coordinates where they are
+/// largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// The difference of means, in standard deviations.
+    /// The largest difference of means, in standard deviations.
     pub mean: Difference,
-    /// The difference of log standard deviations.
+    /// The largest difference of the logarithms of standard deviations.
     pub sd: Difference,
 }
 
 impl Agreement {
-    /// The result of an evaluation without finite weights.
+    /// The result of an evaluation that has no finite weights.
     pub const UNKNOWN: Self = Self {
         mean: Difference::UNKNOWN,
         sd: Difference::UNKNOWN,
@@ -110,14 +112,14 @@ impl Agreement {
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The largest log weight of the block. The other weights are relative to it.
+    /// The largest log weight of the block. The other weights of the block are stored relative to it.
     top: f64,
     weight: f64,
     count: f64,
 }
 
-/// Weighted and unweighted sums of a quantity and its square over a block. Weights are relative to the largest in the
-/// block.
+/// The weighted and unweighted sums of a quantity and of its square over a block. Weights are relative to the largest
+/// weight of the block.
 type Sums = [f64; 4];
 
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +131,7 @@ struct Quantity {
 }
 
 impl Quantity {
-    /// Computes the value at a draw, relative to the value at the mean and in units of its own scale.
+    /// Computes the value at a draw, relative to the value at the mean and divided by the scale of the quantity.
     fn at(&self, z: f64) -> f64 {
         match self.scale {
             Scale::Identity => (z - self.mean) / self.sd,
@@ -140,7 +142,8 @@ impl Quantity {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
-    /// Every coordinate, and a second entry for each coordinate whose reported value is on another scale.
+    /// All compared quantities: one per coordinate, and a second one for each coordinate whose reported value is on
+    /// another scale.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
     sums: Vec<[Sums; BLOCKS]>,
@@ -148,7 +151,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Coordinates without a scale are treated as reported values.
+    /// If `scales` is empty, every coordinate is treated as the reported value.
     pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
         let of = |(coordinate, scale)| Quantity {
             coordinate,
@@ -173,7 +176,7 @@ impl Moments {
         }
     }
 
-    /// A draw whose weight is NaN or zero contributes only as a plain draw.
+    /// A draw whose weight is NaN or zero contributes only to the unweighted sums.
     pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
         let first = self.seen;
         let block_of = |lane: usize| (first + lane) % BLOCKS;
@@ -184,7 +187,7 @@ impl Moments {
                 *top = top.max(*w);
             }
         }
-        // Rescales sums to a larger weight.
+        // Rescales the sums if a block receives a larger weight.
         let mut rescale = [1.0; BLOCKS];
         for ((block, top), rescale) in self.blocks.iter_mut().zip(tops).zip(&mut rescale) {
             if top > block.top {
@@ -263,8 +266,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Computes weighted minus plain values of the mean and the log standard deviation of a quantity, without one of
-    /// the blocks. The difference of means is in standard deviations.
+    /// Computes the differences between weighted and unweighted estimates of the mean and the log standard deviation of
+    /// a quantity, optionally without one of the blocks. The difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);
@@ -310,8 +313,8 @@ mod tests {
         max_gradients: 1,
     };
 
-    /// Draws of q = normal(centre, spread) on this scale, with log weights relative to a posterior with this log
-    /// density.
+    /// Evaluates draws of q = normal(centre, spread) on this scale, with log weights relative to a posterior that has
+    /// the given log density.
     fn of(
         (centre, spread): (f64, f64),
         scale: Scale,
@@ -339,8 +342,8 @@ mod tests {
         })
     }
 
-    /// The gamma(3, 1) distribution, and the normal with the mean and standard deviation of its logarithm: ψ(3) and
-    /// √ψ′(3).
+    /// The gamma(3, 1) distribution is approximated by a normal distribution of its logarithm, with the same mean ψ(3)
+    /// and standard deviation √ψ′(3).
     const OF_LOG_GAMMA: (f64, f64) = (0.922_784_335_098_467, 0.628_430_239_735_434);
 
     fn log_gamma(z: f64) -> f64 {
@@ -356,7 +359,7 @@ mod tests {
             !values.is_good(&POLICY) && values.sd.constrained,
             "{values:?}"
         );
-        // The lognormal has sd exp(m + s²/2) √(exp(s²) − 1), the gamma √3.
+        // The standard deviation of the lognormal is exp(m + s²/2) √(exp(s²) − 1), and that of the gamma is √3.
         let (m, s2) = (OF_LOG_GAMMA.0, OF_LOG_GAMMA.1.powi(2));
         let truth = (3.0f64.sqrt() / ((m + 0.5 * s2).exp() * s2.exp_m1().sqrt())).ln();
         let found = values.sd;

@@ -9,33 +9,33 @@ use jensen_run::{Archive, ArchiveError, Checkpoint, CheckpointError, Identity, S
 use crate::family::{Family, FamilyKind, FamilyName, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// A member of a family on the unconstrained space.
+/// A fitted member of a family of distributions on the unconstrained space.
 #[derive(Clone, Debug)]
 pub struct Approximation {
     family: Arc<dyn Family>,
     omega: Vec<f64>,
 }
 
-/// Draws of an approximation.
+/// A set of draws of an approximation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draws {
-    /// The draws, `dim × count`, where the draws of a coordinate are contiguous.
+    /// The draws as a `dim × count` matrix, in which the draws of each coordinate are contiguous.
     pub z: Vec<f64>,
     /// The number of coordinates.
     pub dim: usize,
     /// The number of draws.
     pub count: usize,
-    /// The value of `log q` at each draw.
+    /// The log density `log q` of the approximation at each draw.
     pub log_q: Vec<f64>,
 }
 
 impl Draws {
-    /// Returns the draws as lanes.
+    /// Returns the draws as a matrix of lanes.
     pub fn lanes(&self) -> Lanes<'_> {
         Lanes::new(&self.z, self.dim, self.count)
     }
 
-    /// Returns one draw.
+    /// Returns the draw with the given index.
     pub fn draw(&self, index: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.dim];
         self.lanes().copy_lane(index, &mut out);
@@ -47,15 +47,15 @@ impl Draws {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The bytes are damaged or of another format.
+    /// The bytes are damaged or have another format.
     Bytes(CheckpointError),
     /// An entry of the file is missing or has the wrong size.
     Content(ArchiveError),
-    /// The stored family is not the given one, or is a caller's own family and none is given.
+    /// The stored family differs from the given family, or it is a caller's own family and no family was given.
     Family {
         /// The stored family.
         stored: FamilyName,
-        /// The given family.
+        /// The given family, if any.
         given: Option<FamilyName>,
     },
 }
@@ -95,18 +95,18 @@ impl std::error::Error for LoadError {
 }
 
 impl Approximation {
-    /// Creates the member of `kind` on a space, such as ℝᵈ, with parameters ω, or returns `None` if their number is
-    /// wrong.
+    /// Creates the member of `kind` on a space, such as ℝᵈ, with parameters ω, or returns `None` if ω has the wrong
+    /// length.
     pub fn new(kind: FamilyKind, space: impl Into<Space>, omega: Vec<f64>) -> Option<Self> {
         Self::of(kind.build(space), omega)
     }
 
-    /// Creates the member of a family with parameters ω, or returns `None` if their number is wrong.
+    /// Creates the member of a family with parameters ω, or returns `None` if ω has the wrong length.
     pub fn of(family: Arc<dyn Family>, omega: Vec<f64>) -> Option<Self> {
         (family.parameters() == omega.len()).then_some(Self { family, omega })
     }
 
-    /// Returns the family.
+    /// Returns the family of the approximation.
     pub fn family(&self) -> &Arc<dyn Family> {
         &self.family
     }
@@ -126,28 +126,28 @@ impl Approximation {
         &self.omega
     }
 
-    /// Returns the mean.
+    /// Returns the mean of the approximation.
     pub fn mean(&self) -> Vec<f64> {
         self.family.mean(&self.omega)
     }
 
-    /// Returns the marginal standard deviations.
+    /// Returns the marginal standard deviation of each coordinate.
     pub fn sd(&self) -> Vec<f64> {
         self.family.marginal_sd(&self.omega)
     }
 
-    /// Returns the entropy in nats.
+    /// Returns the entropy of the approximation in nats.
     pub fn entropy(&self) -> f64 {
         self.family.entropy(&self.omega)
     }
 
-    /// Returns draws `0..count` of a seed. Draw i depends only on the seed and i, so a smaller set of draws is a prefix
-    /// of a larger one.
+    /// Returns the draws `0..count` for a seed. Draw i depends only on the seed and i, so a smaller set of draws is a
+    /// prefix of a larger set.
     pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
         self.draws_from(0, count, source)
     }
 
-    /// Returns draws `first..first + count` of a seed.
+    /// Returns the draws `first..first + count` for a seed.
     pub fn draws_from(&self, first: u64, count: usize, source: NoiseSource) -> Draws {
         let (rows, dim) = (self.family.noise_dim(), self.dim());
         let mut noise = vec![0.0; rows * count];
@@ -167,12 +167,12 @@ impl Approximation {
         }
     }
 
-    /// Returns the approximation as safetensors bytes. The header names the model and data.
+    /// Returns the approximation in safetensors format. The header identifies the model and the data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         Checkpoint::of_result(identity.clone(), self.save()).encode()
     }
 
-    /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
+    /// Reads an approximation from the output of [`encode`](Self::encode), together with the stored identity.
     ///
     /// # Errors
     /// Fails if the bytes are damaged, have another format version, are not an approximation, or belong to a caller's
@@ -190,12 +190,12 @@ impl Approximation {
         Ok((approximation, checkpoint.identity))
     }
 
-    /// Reads a stored approximation of a caller's own family, as [`decode`](Self::decode) does for the families of
-    /// Jensen.
+    /// Reads a stored approximation of a caller's own family, in the same way as [`decode`](Self::decode) reads an
+    /// approximation of one of Jensen's families.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not an approximation, or if the family has
-    /// another name or another number of parameters.
+    /// Fails if the bytes are damaged, have another format version or are not an approximation. Also fails if the
+    /// family has another name or another number of parameters.
     pub fn decode_as(bytes: &[u8], family: Arc<dyn Family>) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let stored = name_of(&checkpoint.state).map_err(LoadError::Content)?;

@@ -1,12 +1,13 @@
-//! Stochastic-gradient variational inference with any estimator, family and optimiser, averaged iterates, and a
+//! Stochastic-gradient variational inference with any estimator, family and optimiser. It averages iterates and has a
 //! stopping rule in nats.
 //!
-//! Iterations are grouped in segments. The average of a segment's iterates is the candidate result. The method compares
-//! it with the best candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the method
-//! halves the step size. After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates the
-//! remaining gain. The fit has converged only if that gain is within the tolerance, including one standard error. Slow
-//! progress alone is not evidence of convergence. A family without a polish, such as a flow, has converged when ever
-//! smaller steps no longer improve the bound. The importance weights then show the quality of the draws.
+//! Iterations are grouped into segments. The average of the iterates in a segment is a candidate result. The method
+//! compares each candidate with the best previous one on matched fresh draws. If a segment improves the ELBO by no more
+//! than the tolerance, the method halves the step size. After two halvings, a second-order polish on separate draws
+//! ([`crate::certify`]) estimates the improvement that is still possible. The fit has converged only if this
+//! improvement is within the tolerance, including one standard error, because slow progress alone is not evidence of
+//! convergence. For a family without a polish, such as a flow, the fit has converged when smaller and smaller steps no
+//! longer improve the ELBO. The importance weights then show the quality of the draws.
 
 use std::sync::Arc;
 
@@ -28,19 +29,19 @@ use crate::oracle::{Estimator, Oracle, Stream};
 /// The settings of [`Bbvi`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BbviSettings {
-    /// The gradient estimator.
+    /// The estimator of the gradient.
     pub estimator: Estimator,
     /// The optimiser.
     pub optimiser: Optimiser,
     /// The number of draws per gradient.
     pub draws: usize,
-    /// The number of iterations of a segment.
+    /// The number of iterations in a segment.
     pub window: u64,
-    /// Whether the candidate is the average of a segment's iterates instead of the last iterate.
+    /// Whether the candidate of a segment is the average of its iterates. Otherwise the candidate is the last iterate.
     pub average: bool,
-    /// The number of draws per comparison of candidates.
+    /// The number of draws on which two candidates are compared.
     pub judges: usize,
-    /// The tolerance in nats.
+    /// The tolerance for the remaining improvement of the ELBO, in nats.
     pub tolerance: f64,
 }
 
@@ -59,7 +60,7 @@ impl Default for BbviSettings {
 }
 
 impl BbviSettings {
-    /// Returns the settings for flows: large batches and the small steps that networks need.
+    /// Returns the settings for flows, which use large batches and the small steps that neural networks need.
     pub fn of_flows() -> Self {
         Self {
             optimiser: Optimiser {
@@ -118,7 +119,7 @@ const PATIENCE: u64 = 4;
 
 const SMALLEST_STEP: f64 = 1.0 / 16.0;
 
-/// Stochastic-gradient variational inference, whose output is ω.
+/// Stochastic-gradient variational inference. Its result is the vector of parameters ω.
 pub struct Bbvi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     source: NoiseSource,
@@ -127,7 +128,7 @@ pub struct Bbvi<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// The state of [`Bbvi`].
+/// The state of [`Bbvi`] between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BbviState {
     omega: Vec<f64>,
@@ -156,7 +157,7 @@ impl MethodState for BbviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
-    /// Creates a fit of `family` from `start`.
+    /// Creates a fit of `family` that starts at the parameters `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,

@@ -1,37 +1,37 @@
-//! The number of evaluations of a fit, in two units.
+//! The number of evaluations that a fit has made, in two units.
 
 use std::ops::{Add, AddAssign};
 
 use jensen_run::Record;
 use serde::{Deserialize, Serialize};
 
-/// The number of draws of a gradient that count as one oracle call.
+/// The number of draws for which gradients count as one oracle call.
 pub const GRADIENT_BATCH: usize = 256;
 
-/// The number of draws of a Hessian-vector product that count as two oracle calls.
+/// The number of draws for which Hessian-vector products count as two oracle calls.
 pub const PRODUCT_BATCH: usize = 85;
 
-/// The number of draws of an estimate of a change of the bound that count as one oracle call.
+/// The number of draws for which an estimate of a change of the ELBO counts as one oracle call.
 pub const CHANGE_BATCH: usize = 128;
 
-/// The numbers of evaluated draws, by kind.
+/// The number of evaluated draws, separately for each kind of evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
-    /// The number of values without derivatives.
+    /// The number of values that were computed without derivatives.
     pub values: u64,
-    /// The number of values with gradients.
+    /// The number of values that were computed with gradients.
     pub gradients: u64,
     /// The number of Hessian-vector products.
     pub products: u64,
 }
 
 impl Calls {
-    /// Returns the number of evaluated draws, with products counted twice.
+    /// Returns the number of evaluated draws, where Hessian-vector products count twice.
     pub fn lanes(&self) -> u64 {
         self.values + self.gradients + 2 * self.products
     }
 
-    /// Returns the number of minibatches of the default size, with products counted twice.
+    /// Returns the number of oracle calls: minibatches of the default size, where Hessian-vector products count twice.
     pub fn minibatches(&self) -> f64 {
         let share = |draws: u64, batch: usize| draws as f64 / batch as f64;
         share(self.values, 2 * CHANGE_BATCH)
@@ -39,7 +39,8 @@ impl Calls {
             + 2.0 * share(self.products, PRODUCT_BATCH)
     }
 
-    /// Returns the number of evaluations if each lane evaluates only the share (part, whole) of the data, rounded up.
+    /// Returns the numbers of evaluations, scaled by `part / whole` and rounded up. The pair is the share of the data
+    /// that each lane evaluates.
     #[must_use]
     pub fn share(&self, (part, whole): (u64, u64)) -> Self {
         let share = |lanes: u64| {
@@ -98,7 +99,7 @@ mod tests {
             products: 85,
             ..Calls::default()
         };
-        // These are 128 draws, each at both ends.
+        // These are 128 draws, each of which is evaluated at both ends of the change.
         let change = Calls {
             values: 256,
             ..Calls::default()

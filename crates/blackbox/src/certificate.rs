@@ -1,8 +1,9 @@
-//! An independent check of stochastic fits by the gain of a second-order polish.
+//! An independent check of stochastic fits, based on the gain of a second-order polish.
 //!
-//! Stopping rules on a noisy objective respond to slow progress, not to the distance from the optimum. The certificate
-//! improves the fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the
-//! bounds on another set of matched draws. That difference is an unbiased estimate of a possible improvement.
+//! A stopping rule on a noisy objective responds to slow progress, and not to the distance from the optimum. The
+//! certificate instead improves the fitted ω by a few trust-region Newton steps on separate draws, and estimates the
+//! difference of the ELBOs on another set of matched draws. This difference is an unbiased estimate of an improvement
+//! that is possible.
 
 use std::sync::Arc;
 
@@ -15,17 +16,17 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Estimate, Oracle};
 
-/// The result of the polish.
+/// The result of the second-order polish.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// The bound after the polish minus the bound before it, on fresh matched draws.
+    /// The ELBO after the polish minus the ELBO before it, on fresh matched draws.
     pub improvement: Estimate,
-    /// The number of evaluations.
+    /// The number of evaluations of the density.
     pub calls: Calls,
 }
 
 impl Certificate {
-    /// Returns whether one standard error excludes an improvement larger than `tolerance`.
+    /// Returns whether the estimated improvement plus one standard error is at most `tolerance`.
     pub fn within(&self, tolerance: f64) -> bool {
         self.improvement.mean + self.improvement.standard_error <= tolerance
     }
@@ -33,8 +34,8 @@ impl Certificate {
 
 const MAX_JUDGES: usize = 16_384;
 
-/// Polishes `omega` and estimates the improvement. `iteration` is the key of the draws. The function adds draws until
-/// the standard error of the improvement is below half of `tolerance`.
+/// Polishes `omega` and estimates the improvement of the ELBO. `iteration` is part of the key of the draws. The
+/// function adds draws until the standard error of the improvement is below half of `tolerance`.
 pub fn certify<D: TwiceDifferentiable>(
     density: &D,
     family: &Arc<dyn Family>,

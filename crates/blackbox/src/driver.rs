@@ -1,15 +1,16 @@
-//! The policy that combines starts, methods and families into one algorithm.
+//! Combines starts, methods and families into one algorithm.
 //!
-//! The stages are the starts (except for methods without starts) and the first family. Under
-//! [`FamilyChoice::Auto`](crate::FamilyChoice::Auto), a richer family follows if the importance weights of the first
-//! family have too heavy a tail, or change a mean or a standard deviation. For 100 coordinates or more with few global
-//! parameters, the first richer family is the conditionally structured Gaussian. It usually takes less time than other
-//! families and is the best start for a refinement, unless it ends far from the posterior. The driver fits a family by
-//! the methods of its [plan](Method::plan). The next method continues if the previous one fails. All stages are steps
-//! of a single [`Algorithm`], so budgets, traces and checkpoints apply to all of them.
+//! The stages of a fit are the starts (except for methods without starts) and the fit of the first family. With
+//! [`FamilyChoice::Auto`](crate::FamilyChoice::Auto), a richer family is fitted next if the importance weights of the
+//! first family have too heavy a tail, or if weighting changes a mean or a standard deviation. If there are at least
+//! 100 coordinates and few global parameters, the first richer family is the conditionally structured Gaussian. It
+//! usually takes less time than other families and is the best starting point for a refinement, unless its fit ends far
+//! from the posterior. The driver fits each family by the methods of its [plan](Method::plan), one after another: if a
+//! method fails, the next method continues. All stages are steps of a single [`Algorithm`], so budgets, traces and
+//! checkpoints apply to all of them.
 //!
-//! Minibatch methods follow the same sequence. If there are many records, the driver computes the starts and the
-//! starting point of a richer family from a sample of the records; see [`Prepared`].
+//! Minibatch methods follow the same sequence of stages. If there are many records, the driver computes the starts and
+//! the starting point of a richer family from a sample of the records (see [`Prepared`]).
 
 mod choices;
 mod results;
@@ -39,18 +40,18 @@ use crate::records::Prepared;
 use crate::settings::Settings;
 use crate::starts::{Init, StartOutcome, Starts};
 
-/// The result of the driver.
+/// The result of a run of the driver.
 #[derive(Clone, Debug)]
 pub struct DriverOutput {
-    /// The families in the order of their fits.
+    /// The results of the fitted families, in the order in which they were fitted.
     pub results: Vec<FamilyResult>,
     /// The outcomes of the starts.
     pub starts: Vec<StartOutcome>,
-    /// The number of evaluations.
+    /// The number of evaluations of the density.
     pub calls: Calls,
 }
 
-/// The sequence of starts and families as one algorithm.
+/// The starts and the fits of the families, as one algorithm.
 pub struct Driver<'a, D: TwiceDifferentiable> {
     density: &'a D,
     records: Option<&'a Prepared<'a>>,
@@ -240,7 +241,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// A lane that evaluates a share of the data counts as that share.
+    /// If each lane evaluates only a share of the data, an evaluation counts as that share.
     fn calls(&self, stage: &Stage, family: &dyn Family) -> Calls {
         match stage {
             Stage::Starts(state) => {

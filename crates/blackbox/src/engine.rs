@@ -12,24 +12,26 @@ use crate::family::{Family, Smoothness};
 use crate::noise::NoiseSource;
 use crate::records::Prepared;
 
-/// The input of a method.
+/// The data from which a method begins a fit.
 pub struct Beginning<'a, D: TwiceDifferentiable> {
-    /// The density of all data.
+    /// The density over all data.
     pub density: &'a D,
-    /// The records of the density, prepared for the fit, if the method [requests](MethodSettings::batch) them.
+    /// The records of the density, prepared for the fit. They are present if the method
+    /// [requests](MethodSettings::batch) them.
     pub records: Option<&'a Prepared<'a>>,
     /// The family to fit.
     pub family: Arc<dyn Family>,
     /// The source of random numbers.
     pub source: NoiseSource,
-    /// The starting point. After a resume, it is the starting point of the stage, on which no further step depends.
+    /// The starting point. After a run is resumed, this is the starting point of the stage, and no further step depends
+    /// on it.
     pub omega: Vec<f64>,
-    /// The number that separates the draws of the fit's families. The first family has 0.
+    /// A number that keeps the draws of the different families in a fit apart. The first family has the number 0.
     pub stream: u64,
 }
 
 impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
-    /// Returns the records.
+    /// Returns the prepared records.
     ///
     /// # Errors
     /// Fails if the density has no records.
@@ -51,35 +53,35 @@ pub trait MethodSettings: Copy {
     /// The name of the method in traces and checkpoints.
     const NAME: &'static str;
 
-    /// Whether several starts precede the method. Otherwise the method begins at the initial point with unit scales.
+    /// Whether the method is preceded by several starts. Otherwise it begins at the initial point with unit scales.
     const STARTS: bool = true;
 
-    /// Checks the ranges of the settings.
+    /// Checks that all settings are within their ranges.
     ///
     /// # Errors
-    /// Fails with a sentence that names the setting, its value and its range.
+    /// Fails with a sentence that contains the setting, its value and its range.
     fn validate(&self) -> Result<(), SettingError>;
 
-    /// Returns the number of draws in `dim` coordinates whose derivatives the method keeps in memory together.
+    /// Returns the number of draws whose derivatives in `dim` coordinates the method keeps in memory at the same time.
     fn lanes(&self, dim: usize) -> usize;
 
-    /// Returns the number of records in a minibatch, for methods that need exchangeable records.
+    /// Returns the number of records in a minibatch if the method needs exchangeable records.
     fn batch(&self) -> Option<usize> {
         None
     }
 
-    /// Returns whether the method can fit a family that has these derivatives.
+    /// Returns whether the method can fit a family that provides these derivatives.
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::Twice
     }
 }
 
-/// The settings of a method that does not delegate to another method.
+/// The settings of a method that fits families itself, without delegating to another method.
 pub trait Fitting: MethodSettings {
     /// The state of the method between iterations.
     type State: MethodState + Snapshot + 'static;
 
-    /// Returns the algorithm.
+    /// Creates the algorithm of the method.
     ///
     /// # Errors
     /// Fails if the settings do not suit the density.
@@ -88,20 +90,21 @@ pub trait Fitting: MethodSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError>;
 
-    /// Returns whether the next method of the [plan](crate::Method::plan) should continue from this method's result in
-    /// `dim` coordinates. The method ended with `status`.
+    /// Returns whether the next method of the [plan](crate::Method::plan) should continue from the result of this
+    /// method, which has `dim` coordinates and ended with `status`.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         let _ = (status, dim);
         false
     }
 
-    /// Returns the tolerance in nats within which a second-order polish must confirm convergence, or `None` if the
-    /// method's own rule implies convergence.
+    /// Returns the tolerance in nats to within which a second-order polish must confirm convergence. `None` means that
+    /// the method's own rule already implies convergence.
     fn certificate(&self) -> Option<f64> {
         None
     }
 
-    /// Returns the share of the data that one lane evaluates, given the number of records.
+    /// Returns the share of the data that one lane evaluates, as a numerator and a denominator, for a given number of
+    /// records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)
@@ -113,13 +116,13 @@ pub trait MethodState {
     /// Returns the parameters that the method would return in the current state.
     fn omega(&self) -> &[f64];
 
-    /// Returns the evaluations so far.
+    /// Returns the number of evaluations so far.
     fn calls(&self) -> Calls;
 }
 
-/// A [`MethodState`] of any type that can be stored.
+/// A [`MethodState`] of any type that can be stored in a checkpoint.
 pub trait StoredState: MethodState + Any {
-    /// Stores the state, see [`Snapshot::save`].
+    /// Returns the stored form of the state (see [`Snapshot::save`]).
     fn archive(&self) -> Archive;
 }
 
@@ -129,15 +132,15 @@ impl<S: MethodState + Snapshot + Any> StoredState for S {
     }
 }
 
-/// A method that runs on one family, with its own type of state.
+/// A method that fits one family and has its own type of state.
 pub trait Engine {
-    /// Creates the initial state, see [`Algorithm::init`].
+    /// Creates the initial state (see [`Algorithm::init`]).
     ///
     /// # Errors
     /// Returns a status if there is no valid initial state.
     fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
 
-    /// Performs one iteration, see [`Algorithm::step`].
+    /// Performs one iteration (see [`Algorithm::step`]).
     fn step(&mut self, state: &mut dyn StoredState, iteration: u64) -> Step;
 }
 

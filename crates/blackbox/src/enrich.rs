@@ -1,4 +1,5 @@
-//! The starting point of a richer family: the result of a simpler family, adapted to the curvature of the density.
+//! The starting point of a richer family. It is the result of a simpler family, adapted to the curvature of the
+//! density.
 
 use std::sync::Arc;
 
@@ -89,7 +90,7 @@ mod tests {
         for (found, mean) in omega.iter().zip(target.mean()) {
             assert!((found - mean).abs() < 1e-9);
         }
-        // The scales of `exchangeable()` are standard deviations.
+        // The scales of the density `exchangeable()` are standard deviations.
         let sd = FullRank::new(3).marginal_sd(&omega);
         for (found, scale) in sd.iter().zip([0.1, 2.0, 30.0]) {
             assert!((found / scale - 1.0).abs() < 1e-9);

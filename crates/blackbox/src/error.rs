@@ -1,27 +1,28 @@
-//! The errors of fits that cannot start and of invalid requests for records, and the check that settings are positive.
+//! The errors of fits that cannot start and of invalid requests for records. The module also checks that settings are
+//! positive.
 
 use std::fmt;
 
 use jensen_run::{RunError, SettingError, Status};
 
-/// The reason why a fit is not possible.
+/// The reason why a fit cannot start.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FitError {
     /// The density has no coordinates.
     NoParameters,
-    /// A setting is outside its range, and the text names it.
+    /// A setting is outside its range. The text identifies the setting.
     Setting(String),
     /// The initial point has the wrong number of coordinates.
     InitialPoint {
         /// The dimension of the density.
         expected: usize,
-        /// The dimension of the point.
+        /// The number of coordinates of the point.
         found: usize,
     },
     /// No starting point has a finite density.
     CannotStart(Status),
-    /// The records cannot be fitted as requested.
+    /// The records cannot be fitted in the requested way.
     Records(RecordError),
     /// A checkpoint cannot be resumed.
     Run(RunError),
@@ -67,7 +68,7 @@ impl std::error::Error for FitError {
     }
 }
 
-/// An invalid request for records, with the remedy.
+/// An invalid request for records. The message of the error describes a remedy.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -82,7 +83,7 @@ pub enum RecordError {
         /// The number of records.
         records: usize,
     },
-    /// The estimator would pass over all records in every iteration.
+    /// The estimator would have to read all records in every iteration.
     TooManyRecords {
         /// The name of the estimator.
         estimator: &'static str,
@@ -91,18 +92,18 @@ pub enum RecordError {
         /// The largest allowed number of records.
         limit: usize,
     },
-    /// The tables need more memory than the limit allows.
+    /// The tables of the estimator need more memory than the limit allows.
     Memory {
-        /// The estimator that needs this much memory.
+        /// The estimator that needs the memory.
         what: &'static str,
-        /// The bytes needed, including the optimiser and the family.
+        /// The number of bytes needed, including the optimiser and the family.
         needed: u64,
         /// The memory limit in bytes.
         limit: u64,
-        /// The bytes that `joint-svrg` needs, if it is the remedy.
+        /// The number of bytes that the estimator `joint-svrg` needs, if it is a remedy.
         svrg: Option<u64>,
     },
-    /// An invalid number, such as no draws or a weight outside its interval.
+    /// A number in the request is invalid, for example because there are no draws or a weight is outside its interval.
     Setting(String),
 }
 
@@ -172,7 +173,7 @@ impl std::error::Error for RecordError {}
 /// Checks that settings are positive and finite.
 ///
 /// # Errors
-/// Fails with a sentence that names the first setting that is not positive and finite.
+/// Fails with a sentence that contains the first setting that is not positive and finite.
 pub(crate) fn positive<const N: usize>(settings: [(&str, f64); N]) -> Result<(), SettingError> {
     match settings.iter().find(|(_, x)| !(*x > 0.0 && x.is_finite())) {
         Some((name, value)) => Err(SettingError::new(format!(

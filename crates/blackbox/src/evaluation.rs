@@ -1,4 +1,4 @@
-//! Evaluates a fit: the bound on fresh draws, the importance weights, and the tail of the weights.
+//! The evaluation of a fit: the ELBO on fresh draws, the importance weights, and the tail of the weights.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::psis::{khat, khat_threshold, tail_index_error};
 
 const BLOCK: usize = 512;
 
-/// Draws per block after an interrupt, and the smallest block for slow densities.
+/// The number of draws per block after an interrupt. It is also the smallest block for slow densities.
 const HURRIED: usize = 32;
 
-/// Operations per call to the density. They take a quarter of a second on one thread, and Jensen checks the clock
-/// between calls.
+/// The number of operations per call of the density. They take a quarter of a second on one thread, and Jensen checks
+/// the clock between calls.
 const CALL: u64 = 1 << 28;
 
-/// The number of lanes per call is the same on every machine, so sums over lanes are the same too.
+/// The number of lanes per call is the same on every machine, so that sums over lanes are also the same.
 fn block(work: Option<u64>) -> usize {
-    // A solver has an unknown number of steps, so assume some milliseconds per draw.
+    // A solver takes an unknown number of steps, so the function assumes some milliseconds per draw.
     let lanes = work.map_or(64, |work| CALL / work.max(1));
     usize::try_from(lanes).map_or(BLOCK, |lanes| lanes.clamp(HURRIED, BLOCK))
 }
@@ -33,18 +33,19 @@ fn block(work: Option<u64>) -> usize {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation {
-    /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. A draw outside the
-    /// density's support has weight zero. The bound then refers to the approximation restricted to the support: the
-    /// mean over the draws inside, plus the logarithm of their share.
+    /// The evidence lower bound in nats, estimated from `log p − log q` over the draws at which this difference is not
+    /// NaN. A draw outside the support of the density has weight zero. If there are such draws, the bound refers to the
+    /// approximation restricted to the support: it is the mean over the draws inside the support, plus the logarithm of
+    /// their share.
     pub elbo: Estimate,
-    /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`). Its expectation is at
-    /// least the ELBO. The standard error comes from the delta method.
+    /// The importance-weighted lower bound on the log evidence from all draws together (`log mean w`). Its expectation
+    /// is at least the ELBO. Its standard error is computed by the delta method.
     pub importance_bound: Estimate,
-    /// Pareto k̂ of the importance weights.
+    /// The Pareto shape k̂ of the importance weights.
     pub khat: f64,
-    /// The value of k̂ above which this number of draws does not support the approximation.
+    /// The limit for k̂. If k̂ exceeds the limit, this number of draws is too small for reliable weights.
     pub khat_threshold: f64,
-    /// The changes of means and standard deviations under the weights.
+    /// The changes that the weights cause in means and standard deviations.
     pub agreement: Agreement,
     /// The number of draws.
     pub draws: usize,
@@ -55,17 +56,18 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Returns whether too many draws are outside the support, or any log density is NaN.
+    /// Returns whether too many draws are outside the support, or whether any log density is NaN.
     pub fn is_holey(&self) -> bool {
         self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64
     }
 
-    /// Returns the estimated divergence KL(q‖p) in nats: the importance-weighted bound minus the plain bound.
+    /// Returns the estimated divergence KL(q‖p) in nats, which is the importance-weighted bound minus the ELBO.
     pub fn divergence(&self) -> f64 {
         self.importance_bound.mean - self.elbo.mean
     }
 
-    /// The number of equally weighted draws that would estimate the weights' mean with the same precision.
+    /// Returns the effective sample size: the number of equally weighted draws that would estimate the mean of the
+    /// weights with the same precision.
     fn effective_draws(&self) -> f64 {
         let draws = self.draws as f64;
         draws / (1.0 + draws * self.importance_bound.standard_error.powi(2))
@@ -76,40 +78,44 @@ impl Evaluation {
         self.khat <= self.khat_threshold
     }
 
-    /// Returns whether the draws of the approximation can be used without refinement: the weights are reliable and do
-    /// not change the moments.
+    /// Returns whether the draws of the approximation can be used without refinement. They can be used if the weights
+    /// are reliable and do not change the moments.
     pub fn is_good(&self, policy: &Policy) -> bool {
         self.khat_is_good() && self.agreement.is_good(policy)
     }
 }
 
-/// Largest share of draws outside the support that weights of zero can correct for.
+/// The largest share of draws outside the support for which weights of zero are an adequate correction.
 const OUTSIDE: f64 = 0.01;
 
-/// The last factor applies only if k̂ is still close to the threshold, in at most [`MOST_COORDINATES`] dimensions.
+/// The factors by which the number of draws may grow. The last factor applies only if k̂ is still close to its limit,
+/// and in at most [`MOST_COORDINATES`] dimensions.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
 const CLEAR: f64 = 3.0;
-/// Distance of k̂ below the threshold that suffices for any number of draws.
+/// The distance of k̂ below its limit that suffices for any number of draws.
 const FAR_BELOW: f64 = 0.35;
 
-/// Distance of k̂ from its threshold within which doubling the number of draws can decide.
+/// The distance of k̂ from its limit within which doubling the number of draws can decide.
 const NEAR: f64 = 0.1;
 
 const MOST_COORDINATES: usize = 400;
 
-/// Values over all draws beyond which a refinement costs less than a decision whether the weights change the moments.
+/// The number of values (draws times coordinates) above which a refinement costs less than a decision whether the
+/// weights change the moments.
 const NUMBERS: usize = 1 << 20;
 
-/// Operations of all draws beyond which an evaluation begins with a quarter of the draws: about eight seconds on one
-/// thread, since [`CALL`] is a quarter of a second. A quarter suffices if half of the draws are effective.
+/// The number of operations for all draws above which an evaluation begins with a quarter of the draws. Since [`CALL`]
+/// takes a quarter of a second, these operations take about eight seconds on one thread. A quarter of the draws
+/// suffices if half of the draws are effective.
 const DEAR: u64 = 1 << 33;
 
-/// Assumed cost of a draw, in coordinates, if `work()` is `None`, as for solvers. With a cost of four coordinates, 131
-/// 072 draws took most of the time of a fit, while the refinement after them took 16 040 gradients.
+/// The assumed cost of a draw, in coordinates, if `work()` is `None`, as it is for solvers. With an assumed cost of
+/// four coordinates, 131 072 draws took most of the time of a fit, while the refinement after them took 16 040
+/// gradients.
 const UNKNOWN: usize = 64;
 
-/// Computes `log p − log q` at the given draws of a stream, in blocks.
+/// Computes `log p − log q` at the given draws of a stream, block by block.
 pub fn log_weights<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -154,13 +160,14 @@ fn weigh<D: LogDensity>(
     weights
 }
 
-/// Evaluates `omega` on `draws` fresh draws. While k̂ remains uncertain, it evaluates 2, 4 and 8 times that number, and
-/// 32 times if k̂ is then close to the threshold (up to 400 dimensions). It also adds draws until they show whether the
-/// weights change a mean or a standard deviation by too much.
+/// Evaluates `omega` on `draws` fresh draws. While k̂ remains uncertain, the function evaluates 2, 4 and 8 times that
+/// number. If k̂ is then close to its limit, it evaluates 32 times that number (in up to 400 dimensions). The function
+/// also adds draws until they show whether the weights change a mean or a standard deviation by too much.
 ///
-/// An uncertain k̂ may wrongly accept a family as well as wrongly reject it. With a few thousand draws, k̂ has a
-/// standard error above 0.1, so a funnel may pass by chance. If the weights are nearly constant, the few per cent of
-/// draws in the fitted tail may surround a local maximum of the weights. The shape of the tail is then meaningless.
+/// If k̂ is uncertain, a family may be accepted wrongly as well as rejected wrongly. With a few thousand draws, k̂ has
+/// a standard error above 0.1, so a funnel may pass the check by chance. If the weights are nearly constant, the few
+/// per cent of draws to which the tail is fitted may surround a local maximum of the weights. In this case, the shape
+/// of the tail is meaningless.
 pub fn evaluate<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -175,16 +182,17 @@ pub fn evaluate<D: LogDensity>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
     None,
-    /// The fit of a richer family, which costs less than an evaluation that proves the failure of this family.
+    /// The fit of a richer family follows. It costs less than an evaluation that proves the failure of the present
+    /// family.
     Richer,
-    /// A refinement, which costs less than an evaluation of more than [`NUMBERS`] values (with at least [`UNKNOWN`]
-    /// coordinates).
+    /// A refinement follows. It costs less than an evaluation of more than [`NUMBERS`] values (counting at least
+    /// [`UNKNOWN`] coordinates).
     Refinement,
 }
 
-/// Evaluates as [`evaluate`] does, but uses fewer draws if an interrupt leaves no time for all of them. It also uses
-/// fewer draws if there is a successor and either k̂ is on the wrong side of the threshold or [`NUMBERS`] values do not
-/// decide whether the weights change the moments.
+/// Evaluates a fit in the same way as [`evaluate`], but uses fewer draws if an interrupt leaves no time for all of
+/// them. It also uses fewer draws if another stage follows, and if either k̂ is above its limit or [`NUMBERS`] values
+/// do not show whether the weights change the moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -279,7 +287,7 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
-/// Omits non-finite weights together with their antithetic partners.
+/// Returns the estimate without non-finite weights and without their antithetic partners.
 pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     let pairs: Vec<f64> = weights
         .chunks(2)
@@ -289,7 +297,7 @@ pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     Estimate::of(&pairs)
 }
 
-/// Returns the evaluation that follows from given log weights and their changes of the moments.
+/// Computes the evaluation that follows from the given log weights and from the changes of the moments.
 pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let draws = weights.len();
     let valid: Vec<f64> = weights.iter().copied().filter(|w| !w.is_nan()).collect();
@@ -299,8 +307,8 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let inside: Vec<f64> = valid.iter().copied().filter(|w| w.is_finite()).collect();
     let mut elbo = Estimate::of(&inside);
     elbo.mean += (inside.len() as f64 / valid.len() as f64).ln();
-    // Weights that are equal up to rounding have no tail to fit: q is p up to a constant. This does not hold for log
-    // densities so large that rounding errors exceed a nat.
+    // If the weights are equal up to rounding, there is no tail to fit, because q equals p up to a constant. This
+    // conclusion does not hold if log densities are so large that their rounding errors exceed a nat.
     let scale = 1.0 + largest.abs().min(1e6);
     let exact = valid.len() == draws && largest - smallest < 1e-8 * scale;
     let khat = if exact { 0.0 } else { khat(weights, 1.0) };
@@ -321,8 +329,8 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     }
 }
 
-/// Computes the importance-weighted bound with `k` draws per group, `E log (1/k) Σ w` (Burda, Grosse and Salakhutdinov
-/// 2016), averaged over the whole groups in `log_weights`.
+/// Computes the importance-weighted bound `E log (1/k) Σ w` with `k` draws per group (Burda, Grosse and Salakhutdinov
+/// 2016). The result is an average over all complete groups in `log_weights`.
 pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     let groups: Vec<f64> = log_weights
         .chunks_exact(k.max(1))
@@ -331,8 +339,8 @@ pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     Estimate::of(&groups)
 }
 
-/// Returns indices of `n` draws taken with replacement in proportion to normalised log weights (sampling importance
-/// resampling). Index i depends only on the seed and i.
+/// Returns the indices of `n` draws, taken with replacement and in proportion to their normalised weights (sampling
+/// importance resampling). Index i depends only on the seed and i.
 pub fn resample(log_weights: &[f64], n: usize, source: NoiseSource) -> Vec<usize> {
     let mut cumulative = Vec::with_capacity(log_weights.len());
     let mut total = 0.0;

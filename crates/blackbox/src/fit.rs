@@ -14,13 +14,13 @@ use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{OtherMode, StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
-/// The result of a fit, with its evaluations and its verdict.
+/// The result of a fit, with the evaluations of its families and its verdict.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fit {
-    /// All fitted families in order, each with its evaluation.
+    /// All fitted families in the order of their fits, each with its evaluation.
     pub families: Vec<FamilyResult>,
-    /// The index of the family to use.
+    /// The index of the chosen family in `families`.
     pub chosen: usize,
     /// The status at the end of the optimisation of the chosen family.
     pub status: Status,
@@ -34,7 +34,7 @@ pub struct Fit {
     pub(crate) objections: Vec<Reason>,
     /// The number of finished iterations.
     pub iterations: u64,
-    /// The number of evaluations, in oracle calls and lanes.
+    /// The number of evaluations of the density, by kind.
     pub calls: Calls,
     /// The wall-clock time in seconds.
     pub seconds: f64,
@@ -95,7 +95,7 @@ impl Fit {
         self.approximation_of(self.chosen)
     }
 
-    /// Returns the approximation of the family with this index.
+    /// Returns the approximation of the family with the given index.
     ///
     /// # Panics
     /// Panics if the family does not exist, which is a bug in the caller.
@@ -116,22 +116,23 @@ impl Fit {
         self.best().evaluation.elbo.standard_error
     }
 
-    /// Returns Pareto k̂.
+    /// Returns the Pareto k̂ of the importance weights.
     pub fn khat(&self) -> f64 {
         self.best().evaluation.khat
     }
 
-    /// Returns the number of oracle calls, in minibatches of the default sizes (see [`Calls`]).
+    /// Returns the number of oracle calls, which are minibatches of the default sizes (see [`Calls`]).
     pub fn oracle_calls(&self) -> u64 {
         self.calls.oracle_calls()
     }
 
-    /// Returns whether the optimiser's stopping rule is met.
+    /// Returns whether the stopping rule of the optimiser is met.
     pub fn converged(&self) -> bool {
         self.status.is_converged()
     }
 
-    /// Returns other optima of comparable mass that the starts found, except relabellings of the best optimum.
+    /// Returns the other optima of comparable mass that the starts found. Relabellings of the best optimum are not
+    /// included.
     pub fn modes(&self) -> Vec<OtherMode> {
         let found = modes_of(&self.starts)
             .into_iter()
@@ -154,21 +155,21 @@ impl Fit {
             .collect()
     }
 
-    /// Returns the number of known modes that permutations of array elements generate from the fitted mode, including
-    /// the fitted mode. All these modes have the same mass, so one of them represents all. The log evidence of the
-    /// whole posterior is the log evidence of one mode plus the logarithm of the number of modes.
+    /// Returns the number of known modes that result from the fitted mode by permutations of array elements, including
+    /// the fitted mode itself. All these modes have the same mass, so one of them represents them all. The log evidence
+    /// of the whole posterior is the log evidence of one mode plus the logarithm of the number of modes.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }
 
-    /// Returns whether the fit can be trusted. Either the approximation passes its checks (the optimiser converged, k̂
-    /// is within its limit, every draw has a finite density and the starts agree), or refined draws have mixed and the
-    /// starts agree.
+    /// Returns whether the fit can be trusted. A fit is trusted if the starts agree, and if either its approximation
+    /// passes its checks or its refined draws have mixed. An approximation passes its checks if the optimiser has
+    /// converged, k̂ is within its limit, and every draw has a finite density.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }
 
-    /// Returns the reasons not to trust the fit, one text each. The list is empty for a trusted fit.
+    /// Returns the reasons not to trust the fit, with one text per reason. The list is empty if the fit is trusted.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::starts::Init;
 use crate::watched::Watched;
 
-/// Digests that identify a model and its data in checkpoints. The digests are empty if nothing is stored.
+/// The digests that identify a model and its data in checkpoints. They are empty if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The digest of the model.
@@ -25,7 +25,7 @@ pub struct Subject {
     pub data_hash: String,
 }
 
-/// Returns the identity that a checkpoint must have to belong to this fit.
+/// Returns the identity of this fit. A checkpoint belongs to the fit only if it has the same identity.
 pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     Identity {
         algorithm: settings.method.name().to_owned(),
@@ -37,7 +37,7 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     }
 }
 
-/// A forced resume may change other settings, but no other family can read the state.
+/// A forced resume may change other settings, but the stored state can be read only by the same family.
 fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitError> {
     let of = |identity: &Identity| match identity.settings.pointer("/family/own") {
         None => "one of Jensen's".to_owned(),
@@ -53,17 +53,17 @@ fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitErro
     )))
 }
 
-/// Fits `density` under `control`'s budget and judges the result.
+/// Fits `density` within the budget of `control` and judges the result.
 ///
-/// Convergence, k̂ and disagreement between starts are part of the result and not errors: the function returns a fit
-/// that is not trusted together with its reasons.
+/// A failure to converge, a large k̂ and disagreement between starts are part of the result and not errors. In these
+/// cases the function returns a fit that is not trusted, with the reasons.
 ///
 /// # Errors
-/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint
-/// does not belong to this run.
+/// Fails if the density has no parameters, a setting is out of range, no starting point can be evaluated, or a
+/// checkpoint does not belong to this run.
 ///
 /// # Examples
-/// This density has no second derivatives; [`Differenced`](jensen_density::Differenced) adds them.
+/// This density does not implement second derivatives, but [`Differenced`](jensen_density::Differenced) adds them.
 ///
 /// ```
 /// use jensen_blackbox::{Settings, Subject, fit};
@@ -110,12 +110,12 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// Fits as [`fit`] does, for callers that compute values from draws of the approximation. `reported` computes whether
-/// weighted draws also determine the reported values. If the approximation alone cannot be trusted, the function
-/// refines it.
+/// Fits `density` in the same way as [`fit`], for callers that compute reported values from draws of the approximation.
+/// `reported` decides whether weighted draws also determine the reported values. If the approximation alone cannot be
+/// trusted, the function refines it.
 ///
 /// # Errors
-/// Fails as [`fit`] does.
+/// Fails for the same reasons as [`fit`].
 pub fn fit_reporting<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,
@@ -157,7 +157,7 @@ fn fit_erased(
         None => None,
     };
     let interrupt = Interrupt::new(control.cancel, control.clock);
-    // Steps on minibatches are short, and states that store every record are large.
+    // Steps on minibatches take little time, and states that store data for every record are large.
     let interrupt = match prepared {
         Some(_) => interrupt.between_steps(),
         None => interrupt,

@@ -1,13 +1,13 @@
-//! Hessian-free stochastic Gaussian variational inference: Newton steps by conjugate gradients on stochastic gradients
-//! and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and Heller, NeurIPS 2015, as compared in
-//! Regier, Jordan and McAuliffe 2017).
+//! Hessian-free stochastic Gaussian variational inference (HFSGVI). It takes Newton steps, computed by conjugate
+//! gradients from stochastic gradients and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and
+//! Heller, NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
 //!
-//! The method accepts every proposal, so an iterate may be a point at which the density overflows. Each record of the
-//! trace therefore counts the draws at which the density or its gradient is not finite (`overflowed`), and a run
-//! without a finite draw has diverged. Newton steps also approach saddle points, so conjugate gradients stop at
-//! negative curvature and return the current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1).
-//! Draws, sample sizes and the counting of evaluations are the same as for [`Trust`](crate::Trust). The method only
-//! serves as a baseline for comparisons.
+//! The method accepts every proposed step, so an iterate may be a point at which the density overflows. Each record of
+//! the trace therefore counts the draws at which the density or its gradient is not finite (`overflowed`). A run
+//! without any finite draw has diverged. Newton steps also approach saddle points, so the conjugate-gradient method
+//! stops at negative curvature and returns its current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm
+//! 7.1). The draws, the sample sizes and the counting of evaluations are the same as for [`Trust`](crate::Trust). The
+//! method serves only as a baseline for comparisons.
 
 use std::sync::Arc;
 
@@ -34,13 +34,15 @@ pub struct HfsgviSettings {
     pub gradient_draws: usize,
     /// The number of draws for Hessian-vector products.
     pub hessian_draws: usize,
-    /// The number of draws for the change of the bound, which the trace reports and the stopping rule uses.
+    /// The number of draws from which the change of the ELBO is estimated. The trace reports the change, and the
+    /// stopping rule uses it.
     pub change_draws: usize,
     /// The relative residual at which conjugate gradients stop.
     pub refine: f64,
     /// The largest number of Hessian-vector products per iteration.
     pub max_products: u64,
-    /// The improvement in nats, predicted and observed, below which a run has converged.
+    /// The improvement of the ELBO, in nats, below which a run has converged. The rule applies to both the predicted
+    /// and the observed improvement.
     pub tolerance: f64,
     /// The largest number of iterations.
     pub max_iterations: u64,
@@ -76,7 +78,7 @@ impl MethodSettings for HfsgviSettings {
         ])
     }
 
-    /// The method processes draws in blocks, which limits the size of matrices for any sample size.
+    /// The method processes draws in blocks, which limits the size of matrices for any number of draws.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }
@@ -97,7 +99,7 @@ impl Fitting for HfsgviSettings {
 
 const QUIET: u64 = 3;
 
-/// Hessian-free stochastic Gaussian variational inference, whose output is ω.
+/// Hessian-free stochastic Gaussian variational inference. Its result is the vector of parameters ω.
 pub struct Hfsgvi<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -108,7 +110,7 @@ pub struct Hfsgvi<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// The state of [`Hfsgvi`].
+/// The state of [`Hfsgvi`] between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HfsgviState {
     omega: Vec<f64>,
@@ -127,7 +129,7 @@ impl MethodState for HfsgviState {
 }
 
 impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
-    /// Creates a fit of `family` from `start`.
+    /// Creates a fit of `family` that starts at the parameters `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -187,7 +189,7 @@ impl<'a, D: TwiceDifferentiable> Hfsgvi<'a, D> {
             }
         }
         state.calls += objective.take_calls();
-        // The prediction is m = ½(gᵀs + rᵀs), as r = g − Bs.
+        // The predicted improvement is m = ½(gᵀs + rᵀs), because r = g − Bs.
         let predicted = 0.5 * (dot(g, &step) + dot(&r, &step));
         (step, predicted, products)
     }

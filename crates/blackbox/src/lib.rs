@@ -1,7 +1,7 @@
-//! Black-box variational inference: families, estimators, optimisers, ADVI, diagnostics.
+//! Black-box variational inference: families, gradient estimators, optimisers, ADVI and diagnostics.
 //!
 //! The entry point is [`fit`]. It takes a [`TwiceDifferentiable`](jensen_density::TwiceDifferentiable) density and
-//! [`Settings`], and returns a [`Fit`], which reports whether it can be trusted, with the reasons.
+//! [`Settings`], and returns a [`Fit`]. The fit reports whether it can be trusted, and if not, the reasons.
 //!
 //! | file | subject |
 //! | --- | --- |

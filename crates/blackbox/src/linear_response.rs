@@ -1,35 +1,37 @@
-//! Corrected covariances of a mean-field fit by linear response.
+//! Covariances of a mean-field fit, corrected by linear response.
 //!
-//! A mean-field Gaussian usually has accurate means and often inaccurate variances. At its optimum `σᵢ⁻² = −E ∂ᵢᵢ log
-//! p`, the inverse variance of coordinate i with all others *held fixed*. This variance is too small if coordinates are
-//! correlated. Tilting the exact `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`, so the derivative of the mean with
-//! respect to t is the covariance. Linear response uses the derivative of the fitted mean instead. With `F(ω) = −E log
-//! p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ = log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and
-//! therefore
+//! The means of a mean-field Gaussian are usually accurate, but its variances are often not. At its optimum, `σᵢ⁻² = −E
+//! ∂ᵢᵢ log p` is the inverse variance of coordinate i with all other coordinates *held fixed*. This variance is too
+//! small if the coordinates are correlated. Tilting the exact log density `log p(z)` by `tᵀz` changes the mean by
+//! `Cov(z) t` to first order, so the derivative of the mean with respect to t is the covariance. Linear response
+//! instead uses the derivative of the fitted mean. Let `F(ω) = −E log p(T(ω, ε)) − H(ω)` be the negated ELBO, with `ω =
+//! (μ, λ)` and `λ = log σ`. The tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
 //!
 //! ```text
 //! Σ = ∂μ/∂t = [ (∇²F)⁻¹ ]_μμ = ( F_μμ − F_μλ F_λλ⁻¹ F_λμ )⁻¹ .
 //! ```
 //!
-//! (Giordano, Broderick and Jordan, *Covariances, Robustness, and Variational Bayes*, JMLR 19, 2018; on fixed draws,
-//! with conjugate gradients: Giordano, Ingram and Broderick, *Black Box Variational Inference with a Deterministic
-//! Objective*, JMLR 25, 2024.) The result has these properties, each with a test:
+//! The method is due to Giordano, Broderick and Jordan, *Covariances, Robustness, and Variational Bayes*, JMLR
+//! 19, 2018. For its use with fixed draws and conjugate gradients, see Giordano, Ingram and Broderick, *Black Box
+//! Variational Inference with a Deterministic Objective*, JMLR 25, 2024. A test checks each of these properties of the
+//! result:
 //!
-//! * For a Gaussian posterior Σ is its exact covariance, with any correlations: `F_μλ = 0` holds there, exactly if the
-//!   draws come in antithetic pairs.
-//! * Σ is the finite difference of optima of tilted densities.
+//! * For a Gaussian posterior, Σ is the exact covariance, with any correlations. There `F_μλ = 0`, exactly if the draws
+//!   come in antithetic pairs.
+//! * Σ equals the finite difference of the optima of tilted densities.
 //! * Σ does not depend on the units of the coordinates.
 //!
 //! F is the average over fixed draws with matched moments. Linear response first minimises F, because the formula is
-//! valid only at an optimum. In up to [`LinearResponseSettings::dense_limit`] coordinates, the code forms the 2d × 2d
-//! Hessian from Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws. The result is a full-rank
-//! Gaussian. In more coordinates, or for chosen coordinates, it solves one linear system per chosen coordinate by
-//! conjugate gradients and forms no matrix. The result is the mean-field Gaussian with the covariance of the chosen
-//! coordinates replaced, which is a low-rank Gaussian. Draws of either Gaussian give standard deviations and quantiles
-//! of constrained and generated quantities. They include the curvature of the transforms, which the delta method would
-//! linearise.
+//! valid only at an optimum. If there are at most [`LinearResponseSettings::dense_limit`] coordinates, the code
+//! computes the 2d × 2d Hessian from Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws. The
+//! result is then a full-rank Gaussian. If there are more coordinates, or if coordinates are chosen, the code does not
+//! compute the matrix, but solves one linear system per chosen coordinate by conjugate gradients. The result is then a
+//! low-rank Gaussian: the mean-field Gaussian in which the covariance of the chosen coordinates is replaced. Draws of
+//! either Gaussian give standard deviations and quantiles of constrained and generated quantities. They include the
+//! curvature of the transforms, which the delta method would linearise.
 //!
-//! Σ is of first order in the perturbation, so it corrects neither a wrong mean nor a mode that was not found.
+//! Σ is a correction of first order in the perturbation, so it corrects neither a wrong mean nor a mode that was not
+//! found.
 
 use std::fmt;
 
@@ -53,17 +55,17 @@ use crate::settings::Settings;
 /// The settings of linear response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearResponseSettings {
-    /// The number of fixed draws. `None` means 1024, or four per coordinate (for exact second moments) up to 4096. The
-    /// limit is 2²³ divided by the number of coordinates, to bound memory.
+    /// The number of fixed draws. `None` means the larger of 1024 and four per coordinate (for exact second moments),
+    /// but at most 4096. To bound memory, the number is also limited to 2²³ divided by the number of coordinates.
     pub draws: Option<usize>,
-    /// The largest number of coordinates for which linear response forms the Hessian.
+    /// The largest number of coordinates for which linear response computes the whole Hessian.
     pub dense_limit: usize,
-    /// The requested coordinates. `None` means all. All coordinates need a dense Hessian.
+    /// The requested coordinates. `None` means all coordinates, which requires the whole Hessian.
     pub coordinates: Option<Vec<usize>>,
 }
 
 impl Default for LinearResponseSettings {
-    /// Returns settings for all coordinates, up to a dense limit of 600.
+    /// Returns settings that request all coordinates, with a dense limit of 600.
     fn default() -> Self {
         Self {
             draws: None,
@@ -73,17 +75,18 @@ impl Default for LinearResponseSettings {
     }
 }
 
-/// Covariances at a mean-field optimum.
+/// The covariances at a mean-field optimum by linear response.
 #[derive(Clone, Debug)]
 pub struct LinearResponse {
-    /// A Gaussian with the means of the optimum and these covariances. It is full-rank for all coordinates, and
-    /// otherwise low-rank with the mean-field variances of the other coordinates.
+    /// A Gaussian with the means of the optimum and these covariances. If all coordinates are requested, it is a
+    /// full-rank Gaussian. Otherwise it is a low-rank Gaussian, in which the other coordinates keep their mean-field
+    /// variances.
     pub approximation: Approximation,
     /// The requested coordinates, in order.
     pub coordinates: Vec<usize>,
-    /// The covariance of these coordinates, in row-major order.
+    /// The covariance matrix of the requested coordinates, in row-major order.
     pub covariance: Vec<f64>,
-    /// The evaluations spent.
+    /// The number of evaluations of the density.
     pub calls: Calls,
 }
 
@@ -91,18 +94,18 @@ pub struct LinearResponse {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinearResponseError {
-    /// The request is for all coordinates, and there are too many to form the Hessian.
+    /// All coordinates are requested, but there are too many to compute the whole Hessian.
     TooMany {
         /// The dimension of the fit.
         dim: usize,
-        /// The largest dimension with a dense Hessian.
+        /// The largest dimension for which the whole Hessian is computed.
         limit: usize,
     },
     /// A chosen coordinate does not exist.
     NoSuchCoordinate(usize),
-    /// The fit is not near an optimum of the bound on fixed draws.
+    /// The fit is not near an optimum of the ELBO on fixed draws.
     NoOptimum,
-    /// The bound curves upwards at the optimum, so it is not a maximum.
+    /// The ELBO curves upwards at the optimum, so the optimum is not a maximum.
     NotConcave,
 }
 
@@ -127,23 +130,25 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// Keeps the draws apart from the draws of certificates, which have the same purpose.
+/// This stream separates the draws from those of certificates, which have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
-/// Largest loss of the bound, in nats beyond noise, that linear response may cause. Linear response improves the bound
-/// if the posterior is nearly Gaussian. Otherwise the first-order correction may overshoot, and overdispersed draws
-/// have a good k̂.
+/// The largest loss of the ELBO, in nats and beyond noise, that linear response may cause. If the posterior is nearly
+/// Gaussian, linear response improves the ELBO. Otherwise the first-order correction may overshoot, and k̂ does not
+/// detect this, because overdispersed draws have a good k̂.
 const LOSS: f64 = 0.1;
 
 const POLISH: usize = 60;
 
-/// Returns the linear response at the mean-field optimum near `omega`, which is (means, log standard deviations).
+/// Computes the linear response at the mean-field optimum near `omega`, which consists of means and log standard
+/// deviations.
 ///
 /// # Errors
-/// See [`LinearResponseError`].
+/// The variants of [`LinearResponseError`] describe the possible errors.
 ///
 /// # Panics
-/// Panics if `omega` does not belong to a mean-field Gaussian of the density's dimension, which is a bug in the caller.
+/// Panics if `omega` does not have the length for a mean-field Gaussian in the dimension of the density, which is a bug
+/// in the caller.
 pub fn linear_response<D: TwiceDifferentiable>(
     density: &D,
     omega: &[f64],
@@ -176,7 +181,7 @@ fn respond_erased(
         return Err(LinearResponseError::NoSuchCoordinate(wrong));
     }
     let mut optimum = Optimum::near(density, omega, source, settings.draws)?;
-    // The matrix needs as many products as a few solves.
+    // Computing the matrix takes as many products as a few solves.
     let dense = all || (dim <= settings.dense_limit && 8 * coordinates.len() >= dim);
     let scaled = if dense {
         optimum.dense(&coordinates)?
@@ -204,8 +209,8 @@ fn respond_erased(
     })
 }
 
-/// An optimum of the sample average. Everything is in units of the mean-field standard deviations, in which
-/// the Hessian's diagonal is near 1 for means and 2 for log standard deviations.
+/// An optimum of the sample-average approximation. All quantities are in units of the mean-field standard deviations.
+/// In these units, the diagonal of the Hessian is near 1 for means and near 2 for log standard deviations.
 struct Optimum<'a, D: TwiceDifferentiable> {
     objective: Objective<'a, D>,
     omega: Vec<f64>,
@@ -253,7 +258,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         self.sd.len()
     }
 
-    /// Computes `out = S ∇²F S v`, where S contains the standard deviations for means and 1 for their logarithms.
+    /// Computes `out = S ∇²F S v`, where S is diagonal. Its elements are the standard deviations for the means and 1
+    /// for the log standard deviations.
     fn product(&mut self, v: &[f64], out: &mut [f64]) {
         let mut direction = v.to_vec();
         self.scale(&mut direction);
@@ -265,8 +271,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         v.iter_mut().zip(&self.sd).for_each(|(x, s)| *x *= s);
     }
 
-    /// Computes the covariance of the coordinates from the whole Hessian. With log standard deviations before means,
-    /// the last block of the Cholesky factor is the factor of the Schur complement.
+    /// Computes the covariance of the coordinates from the whole Hessian. The log standard deviations come before the
+    /// means, so the last block of the Cholesky factor is the factor of the Schur complement.
     fn dense(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let d = self.dim();
         let n = 2 * d;
@@ -308,8 +314,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(covariance)
     }
 
-    /// Solves `S ∇²F S x = eᵢ` by conjugate gradients, preconditioned by the 1 and 2 of the diagonal. The error of
-    /// `eᵢᵀ x` is of second order in the residual.
+    /// Solves `S ∇²F S x = eᵢ` by conjugate gradients, preconditioned by the values 1 and 2 on the diagonal. The error
+    /// of `eᵢᵀ x` is of second order in the residual.
     fn solve_unit(&mut self, i: usize) -> Result<Vec<f64>, LinearResponseError> {
         let n = 2 * self.dim();
         let precondition = |r: &[f64]| -> Vec<f64> {
@@ -327,7 +333,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         let mut ry = dot(&r, &p);
         let goal = 1e-12 * ry;
         let mut hp = vec![0.0; n];
-        // In exact arithmetic n iterations suffice. Rounding may require more.
+        // In exact arithmetic, n iterations suffice. With rounding errors, more may be needed.
         for _ in 0..4 * n + 50 {
             if ry <= goal {
                 return Ok(x);
@@ -359,8 +365,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Approximation::new(FamilyKind::FullRank, d, omega)
     }
 
-    /// Returns the mean-field Gaussian with a new block for the chosen coordinates. The block has the form
-    /// `t I + U Uᵀ`, with t below its smallest eigenvalue.
+    /// Returns the mean-field Gaussian with a new covariance block for the chosen coordinates. The block has the form
+    /// `t I + U Uᵀ`, where t is below the smallest eigenvalue of the block.
     fn low_rank(&self, coordinates: &[usize], scaled: &[f64]) -> Option<Approximation> {
         let (d, rank) = (self.dim(), coordinates.len());
         let mut t = 1.0;
@@ -385,12 +391,12 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 }
 
 impl Fit {
-    /// Adds the linear response at the mean-field result as a further family, evaluates it on fresh draws, and selects
-    /// it, because the caller requested these covariances. If the bound falls clearly, a warning reports the loss. If
-    /// linear response fails, the fit is unchanged, and a warning states the reason. A fit with either warning is not
-    /// trusted.
+    /// Adds the linear response at the mean-field result as a further family, and evaluates it on fresh draws. The
+    /// function chooses this family for the result, because the caller requested its covariances. If the ELBO falls
+    /// clearly, a warning reports the loss. If linear response fails, the fit is unchanged, and a warning states the
+    /// reason. A fit with either warning is not trusted.
     ///
-    /// A fit without a mean-field result is unchanged.
+    /// If the fit has no mean-field result, the function does not change it.
     pub fn respond<D: TwiceDifferentiable>(
         &mut self,
         density: &D,

@@ -1,4 +1,5 @@
-//! Modes of the local parameters given the global parameters, at many points of the global parameters in parallel.
+//! Modes of the local parameters conditional on the global parameters, computed in parallel for many values of the
+//! global parameters.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -10,35 +11,35 @@ use crate::reduce::{axpy, dot};
 
 const STEPS: usize = 60;
 const SHORTER: f64 = 0.3;
-/// Share of a full step below which the search ends without a mode.
+/// The share of a full Newton step below which the search ends without a mode.
 const SHORTEST: f64 = 1e-6;
 
-/// Newton decrement in nats at which a search has found the mode. It is twice the distance from the mode, because the
-/// objective is practically quadratic there.
+/// The Newton decrement, in nats, at which a search has found the mode. The objective is practically quadratic near the
+/// mode, so the decrement is twice the remaining distance from the mode.
 const FOUND: f64 = 1e-6;
 
 const TOGETHER: usize = 1 << 21;
 
 const LANES: usize = 256;
 
-/// Distance between quadrature nodes, in standard deviations of Laplace's method. At this distance the trapezoidal rule
-/// integrates a Gaussian to within 3e-6.
+/// The distance between quadrature nodes, in standard deviations of Laplace's method. With this distance, the
+/// trapezoidal rule integrates a Gaussian to within 3e-6.
 const DISTANCE: f64 = 1.25;
-/// Quadrature nodes on each side of the mode. Less than 1e-4 of the second moment of a Gaussian is beyond the last
-/// node.
+/// The number of quadrature nodes on each side of the mode. The region beyond the last node contains less than 1e-4 of
+/// the second moment of a Gaussian.
 const SIDE: usize = 3;
 
-/// Largest factor by which quadrature may change the variance of a nearly Gaussian density.
+/// The largest factor by which quadrature may change the variance of a density that counts as nearly Gaussian.
 const NEARLY: f64 = 4.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMode {
-    /// The point, in the order of elimination.
+    /// The mode, with coordinates in the order of elimination.
     pub at: Vec<f64>,
     pub factor: Vec<f64>,
-    /// The log of the integral of the density over the local parameters.
+    /// The logarithm of the integral of the density over the local parameters.
     pub log_mass: f64,
-    /// The skewness of each local parameter. It is empty unless quadrature computed it.
+    /// The skewness of each local parameter. The vector is empty unless quadrature computed the skewness.
     pub skewness: Vec<f64>,
 }
 
@@ -122,9 +123,10 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         climbs.into_iter().map(end).collect()
     }
 
-    /// Replaces modes by means, curvatures by precisions, and Laplace's method by quadrature, if the local parameters
-    /// are independent given the global parameters. A gradient at a node then contains the derivative of each local
-    /// parameter's own log density, and integrals of these derivatives give the log density.
+    /// Replaces modes by means, curvatures by precisions, and the masses of Laplace's method by those of quadrature, if
+    /// the local parameters are independent conditional on the global parameters. In this case, the gradient at a node
+    /// contains the derivative of the log density of each local parameter separately, and integrating these derivatives
+    /// yields the log densities.
     pub(crate) fn integrate(&mut self, globals: &[Vec<f64>], modes: &mut [LocalMode]) {
         let local = self.family.locals().len();
         if self.family.symbolic().nonzeros() > local {
@@ -257,7 +259,8 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// Multiplies the negated Hessian by the directions at some of the lanes of z, each `dim × columns`.
+    /// Multiplies the negated Hessian at selected lanes of z by the directions. Each product is a `dim × columns`
+    /// matrix.
     fn products(&mut self, z: &[f64], lanes: usize, which: &[usize]) -> Vec<Vec<f64>> {
         let dim = self.density.dim();
         let columns = self.directions.len() / dim;
@@ -313,7 +316,7 @@ impl Moments {
         for (at, slope) in slopes.enumerate() {
             g[at + usize::from(at >= SIDE)] = slope;
         }
-        // The rise is the integral of the cubic through four slopes, from one node to the next.
+        // The rise from one node to the next is the integral of the cubic polynomial through four slopes.
         let rise = |i: usize| {
             let sum = match i {
                 0 => 9.0 * g[0] + 19.0 * g[1] - 5.0 * g[2] + g[3],
@@ -358,7 +361,7 @@ fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
         .sum()
 }
 
-/// Adds to the diagonal until the matrix is positive definite.
+/// Adds positive numbers to the diagonal until the matrix is positive definite, and returns its factor.
 fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
     let symbolic = family.symbolic();
     let diagonal: Vec<usize> = (0..symbolic.dim()).map(|j| symbolic.diagonal(j)).collect();
@@ -382,9 +385,9 @@ fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// The density is that of the logarithm of a gamma variable with shape a, relative to its mode and in standard
-    /// deviations of Laplace's method. The log density is `a x − a eˣ` up to a constant, with mean ψ(a) − log a,
-    /// variance ψ′(a) and integral Γ(a) a^(−a) eᵃ.
+    /// The density is that of the logarithm of a gamma variable with shape a, relative to its mode and in units of the
+    /// standard deviation of Laplace's method. Up to a constant, the log density is `a x − a eˣ`. Its mean is ψ(a) −
+    /// log a, its variance is ψ′(a), and its integral is Γ(a) a^(−a) eᵃ.
     #[test]
     fn moments_of_a_skewed_density_are_its_own() {
         let a: f64 = 20.0;
@@ -400,10 +403,10 @@ mod tests {
             (found.variance * scale * scale / trigamma - 1.0).abs() < 2e-3,
             "{found:?}"
         );
-        // ψ″(20).
+        // The number is ψ″(20).
         let skewness = -0.002_628_122 / trigamma.powf(1.5);
         assert!((found.skewness - skewness).abs() < 1e-2, "{found:?}");
-        // log Γ(20) = log 19!.
+        // This uses log Γ(20) = log 19!.
         let log_gamma = (2..20).map(|k| f64::from(k).ln()).sum::<f64>();
         let exact = log_gamma - a * a.ln() + a - 0.5 * (2.0 * std::f64::consts::PI / a).ln();
         assert!((found.log_mass - exact).abs() < 3e-4, "{found:?} {exact}");

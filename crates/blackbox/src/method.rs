@@ -1,7 +1,7 @@
-//! The list of methods, and the plans by which one method continues the work of another.
+//! The list of methods, and the plans by which one method continues the work of another method.
 //!
-//! A new method needs one file with its settings, its state and its algorithm, and one line in the list below. The
-//! settings implement [`Fitting`], and the state implements [`MethodState`](crate::MethodState).
+//! A new method needs one file with its settings, its state and its algorithm, and one line in the list below. Its
+//! settings implement [`Fitting`], and its state implements [`MethodState`](crate::MethodState).
 
 mod auto;
 
@@ -25,7 +25,7 @@ use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
 
 type Restored = (&'static str, Result<Box<dyn StoredState>, ArchiveError>);
 
-/// Defines the list of methods. The macro generates [`Method`] from their settings.
+/// Defines the list of methods. The macro generates the enum [`Method`] from the settings of the methods.
 macro_rules! methods {
     (
         policies { $($(#[$about:meta])* $policy:ident($rules:ty),)* }
@@ -46,7 +46,7 @@ macro_rules! methods {
         })*
 
         impl Method {
-            /// Returns the method's name in traces and checkpoints.
+            /// Returns the name of the method in traces and checkpoints.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$policy(_) => <$rules>::NAME,)*
@@ -54,7 +54,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns whether several starts precede the method.
+            /// Returns whether the method is preceded by several starts.
             pub fn has_starts(&self) -> bool {
                 match self {
                     $(Self::$policy(_) => <$rules>::STARTS,)*
@@ -62,10 +62,10 @@ macro_rules! methods {
                 }
             }
 
-            /// Checks the ranges of the settings, see [`MethodSettings::validate`].
+            /// Checks that the settings are within their ranges (see [`MethodSettings::validate`]).
             ///
             /// # Errors
-            /// Fails with a sentence that names the setting, its value and its range.
+            /// Fails with a sentence that contains the setting, its value and its range.
             pub fn validate(&self) -> Result<(), SettingError> {
                 match self {
                     $(Self::$policy(settings) => settings.validate(),)*
@@ -73,7 +73,8 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns the number of draws whose derivatives are in memory together, see [`MethodSettings::lanes`].
+            /// Returns the number of draws whose derivatives are in memory at the same time (see
+            /// [`MethodSettings::lanes`]).
             pub fn lanes(&self, dim: usize) -> usize {
                 match self {
                     $(Self::$policy(settings) => settings.lanes(dim),)*
@@ -81,7 +82,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns the number of records in a minibatch, see [`MethodSettings::batch`].
+            /// Returns the number of records in a minibatch (see [`MethodSettings::batch`]).
             pub fn batch(&self) -> Option<usize> {
                 match self {
                     $(Self::$policy(settings) => settings.batch(),)*
@@ -89,7 +90,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns whether the method can fit a family with these derivatives, see [`MethodSettings::suits`].
+            /// Returns whether the method can fit a family with these derivatives (see [`MethodSettings::suits`]).
             pub fn suits(&self, smoothness: Smoothness) -> bool {
                 match self {
                     $(Self::$policy(settings) => settings.suits(smoothness),)*
@@ -97,7 +98,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns the algorithm of the first method of the plan.
+            /// Creates the algorithm of the first method in the plan.
             ///
             /// # Errors
             /// Fails if the settings do not suit the density.
@@ -111,7 +112,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns whether the next method of the plan should continue, see [`Fitting::hands_over`].
+            /// Returns whether the next method in the plan should continue (see [`Fitting::hands_over`]).
             pub fn hands_over(&self, status: &Status, dim: usize) -> bool {
                 match self {
                     $(Self::$policy(_) => false,)*
@@ -119,7 +120,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns the tolerance of a second-order polish, see [`Fitting::certificate`].
+            /// Returns the tolerance of a second-order polish (see [`Fitting::certificate`]).
             pub fn certificate(&self) -> Option<f64> {
                 match self {
                     $(Self::$policy(_) => None,)*
@@ -127,7 +128,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns the share of the data that one lane evaluates, see [`Fitting::share`].
+            /// Returns the share of the data that one lane evaluates (see [`Fitting::share`]).
             pub fn share(&self, records: u64) -> (u64, u64) {
                 match self {
                     $(Self::$policy(_) => (1, 1),)*
@@ -149,41 +150,43 @@ macro_rules! methods {
 
 methods! {
     policies {
-        /// The default. It fits mean-field families by TrustVI and, if the stopping rule is not met at the end,
-        /// continues with Newton's method on fixed draws. It fits richer families by Newton's method on fixed draws.
+        /// The default. Mean-field families are fitted by TrustVI. If its stopping rule is not met at the end, Newton's
+        /// method on fixed draws continues. Most richer families are fitted by Newton's method on fixed draws.
         Auto(AutoSettings),
     }
     methods {
-        /// TrustVI: stochastic trust regions, after a robust start.
+        /// TrustVI, a stochastic trust-region method, after a robust start.
         Trust(TrustSettings),
         /// TrustVI as published, from the initial point.
         PaperTrust(PaperTrustSettings),
-        /// Hessian-free Newton steps without a trust region, from the initial point, as a baseline.
+        /// Hessian-free Newton steps without a trust region, from the initial point. The method is a baseline for
+        /// comparisons.
         Hfsgvi(HfsgviSettings),
-        /// Newton's method on fixed draws, with more draws in each iteration, after a robust start.
+        /// Newton's method on fixed draws, after a robust start. The number of draws grows during the fit.
         Saa(SaaSettings),
-        /// Natural-gradient steps with second derivatives, after a robust start, for families with a sparse precision.
+        /// Natural-gradient steps that use second derivatives, after a robust start. The method fits families with a
+        /// sparse precision.
         Natural(NaturalSettings),
-        /// Nested Laplace approximations, from the initial point, for local parameters given global parameters.
+        /// Nested Laplace approximations of local parameters conditional on global parameters, from the initial point.
         Nested(NestedSettings),
-        /// Moments of weighted draws, starting from the result of a Gaussian, for mixtures.
+        /// Moments of weighted draws, starting from the result of a Gaussian. The method fits mixtures.
         Moments(MomentsSettings),
         /// ADVI as Stan defines it, from the initial point, without a robust start.
         Advi(AdviSettings),
         /// Stochastic gradients with any estimator and optimiser, after a robust start.
         Bbvi(BbviSettings),
-        /// Stochastic gradients of minibatches of records, after a robust start.
+        /// Stochastic gradients on minibatches of records, after a robust start.
         Minibatch(MinibatchSettings),
         /// Incremental minimisation with exponential averages over minibatches, after a robust start.
         Smiso(SmisoSettings),
-        /// TrustVI in which every pair of draws has its own minibatch. The algorithm, the state and the name are the
-        /// same as for [`Method::Trust`].
+        /// TrustVI in which every pair of draws has its own minibatch of records. The algorithm, the state and the name
+        /// are the same as for [`Method::Trust`].
         RecordTrust(RecordTrust),
     }
 }
 
 impl Method {
-    /// Returns the methods that fit a family, in order. A method continues if the method before it [hands
+    /// Returns the methods that fit a family, in order. Each method continues if the method before it [hands
     /// over](Fitting::hands_over). Newton's method on fixed draws follows natural-gradient steps, and stochastic
     /// gradients follow Newton's method.
     pub fn plan(&self, family: &dyn Family) -> Vec<Self> {

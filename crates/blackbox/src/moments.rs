@@ -1,13 +1,13 @@
-//! Mixtures by adaptive importance sampling.
+//! Fits of mixtures by adaptive importance sampling.
 //!
-//! Each iteration draws from the current mixture, half of the draws with the tails of a t distribution, and weights the
-//! draws by the density. It then sets the weights, means and covariances to the moments of the weighted draws. The
-//! components share each draw in proportion to their densities. Each iteration is a step of expectation maximisation on
-//! KL(p‖q), which covers the mass that its draws reach (Cappé, Douc, Guillin, Marin and Robert 2008). While the mixture
-//! has fewer than K components, each iteration adds one at the largest weights, with the covariance of the surrounding
-//! draws (Raftery and Bao 2010, section 3.2). The draws of the next iteration, to which the mixture was not fitted,
-//! measure its quality: the effective share of these draws, computed from the entropy of the weights. The result is the
-//! best mixture of all iterations.
+//! Each iteration draws from the current mixture and weights the draws by the density. Half of the draws have the tails
+//! of a t distribution. The iteration then sets the weights, means and covariances of the components to the moments of
+//! the weighted draws, where the components share each draw in proportion to their densities. This is a step of
+//! expectation maximisation on KL(p‖q), which covers the mass that the draws reach (Cappé, Douc, Guillin, Marin and
+//! Robert 2008). While the mixture has fewer than K components, iterations add components where the weights are
+//! largest, with the covariance of the surrounding draws (Raftery and Bao 2010, section 3.2). The draws of the next
+//! iteration, to which the mixture was not fitted, measure its quality. The measure is the effective share of these
+//! draws, computed from the entropy of the weights. The result is the best mixture of all iterations.
 
 use std::sync::Arc;
 
@@ -32,9 +32,10 @@ use crate::reduce::{dot, sum};
 /// The settings of adaptive importance sampling for mixtures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MomentsSettings {
-    /// The number of draws per iteration, or `draws_a_coordinate` times the number of coordinates if that is larger.
+    /// The number of draws per iteration. If `draws_a_coordinate` times the number of coordinates is larger, that
+    /// number is used instead.
     pub draws: usize,
-    /// The number of draws per iteration and coordinate; see `draws`.
+    /// The number of draws per iteration and coordinate (see `draws`).
     pub draws_a_coordinate: usize,
     /// The largest number of iterations.
     pub max_iterations: u64,
@@ -50,8 +51,8 @@ impl Default for MomentsSettings {
     }
 }
 
-/// Largest dimension, because a component has d²/2 parameters, which the weights of a few thousand draws must
-/// determine.
+/// The largest dimension. A component has d²/2 parameters, which must be determined from the weights of a few thousand
+/// draws.
 const LARGEST: usize = 128;
 
 const FREEDOM: usize = 5;
@@ -59,10 +60,11 @@ const FREEDOM: usize = 5;
 const RISE: f64 = 0.01;
 const PATIENCE: u64 = 6;
 
-/// Weighted draws per coordinate at which the new covariance has the same weight as the old one.
+/// The number of weighted draws per coordinate at which the new covariance has the same weight as the old covariance.
 const INERTIA: f64 = 2.0;
 
-/// Share of the draws that determine the covariance of a new component. They are the draws closest to that component.
+/// The share of the draws from which the covariance of a new component is computed. These are the draws closest to the
+/// component.
 const AROUND: f64 = 0.05;
 
 const BLOCK: usize = 2048;
@@ -138,7 +140,7 @@ struct Moments<'a, D: TwiceDifferentiable> {
     workspace: D::Workspace,
 }
 
-/// The state of adaptive importance sampling.
+/// The state of adaptive importance sampling between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MomentsState {
     omega: Vec<f64>,
@@ -166,12 +168,12 @@ struct Round {
     z: Vec<f64>,
     lanes: usize,
     log_p: Vec<f64>,
-    /// The values of `log p − log q` under the mixture itself.
+    /// The values of `log p − log q`, where q is the mixture without heavy tails.
     plain: Vec<f64>,
-    /// Normalised and smoothed weights with respect to the sampling distribution.
+    /// The normalised and smoothed weights with respect to the distribution from which the draws were sampled.
     weights: Vec<f64>,
     share: f64,
-    /// Responsibility of each component for each draw, `components × lanes`.
+    /// The responsibility of each component for each draw, as a `components × lanes` matrix.
     shares: Vec<f64>,
 }
 
@@ -180,7 +182,7 @@ impl Round {
         Lanes::new(&self.z, self.z.len() / self.lanes, self.lanes)
     }
 
-    /// Omits the heavy-tailed half of the draws.
+    /// Estimates the ELBO without the heavy-tailed half of the draws.
     fn bound(&self) -> Estimate {
         let own = &self.plain[..self.lanes / 2];
         let finite: Vec<f64> = own.iter().copied().filter(|w| w.is_finite()).collect();
@@ -291,7 +293,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
                     };
                 }
                 let seen = total * total / squares;
-                // A component with few draws has no reliable covariance, so it is removed.
+                // The covariance of a component with few draws is not reliable, so the component is removed.
                 if seen < 2.0 + 0.1 * dim as f64 {
                     return Component {
                         weight: 0.0,
@@ -312,7 +314,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
             .filter(|lane| round.log_p[*lane].is_finite())
             .max_by(|a, b| round.plain[*a].total_cmp(&round.plain[*b]))?;
         let centre: Vec<f64> = round.z.chunks(lanes).map(|row| row[largest]).collect();
-        // Distances are in the metric of the component with the largest share of that point.
+        // Distances are measured in the metric of the component with the largest share of that point.
         let of = |k: usize| round.shares[k * lanes + largest];
         let near = (0..parts.len())
             .filter(|k| parts[*k].weight > 0.0)
@@ -404,7 +406,7 @@ impl<D: TwiceDifferentiable> Algorithm for Moments<'_, D> {
         let record = state.calls.on(record);
         let mut next: Vec<Component> = self.matched(&parts, &round);
         next.retain(|part| part.weight > 0.0);
-        // Every other iteration updates only the existing components.
+        // Every other iteration only updates the existing components.
         let grows = next.len() < self.mixture.components() && iteration % 2 == 1;
         if grows && let Some(new) = self.grown(&parts, &round) {
             let left = 1.0 - new.weight;

@@ -1,19 +1,19 @@
-//! Natural-gradient steps with second derivatives.
+//! Natural-gradient steps that use second derivatives.
 //!
-//! The best Gaussian's precision is `−E ∇²log p`, and its mean satisfies `E ∇log p = 0`, with both expectations under
-//! that Gaussian (Opper and Archambeau 2009). Each iteration uses fresh draws, averages gradients and Hessians over
-//! them, and takes the full step. If the full step would lower the bound on the same draws, the iteration takes a part
-//! of the step. A full step is a Newton step in natural parameters (Khan and Rue 2023, *The Bayesian learning rule*,
-//! section 3). Averages of Hessians have far less noise than gradients of reparameterised draws with respect to a
-//! covariance, so a few hundred draws suffice for thousands of parameters.
+//! The precision of the best Gaussian is `−E ∇²log p`, and its mean satisfies `E ∇log p = 0`, with both expectations
+//! under that Gaussian (Opper and Archambeau 2009). Each iteration averages gradients and Hessians over fresh draws,
+//! and takes the full step to the implied Gaussian. If the full step would lower the ELBO on the same draws, the
+//! iteration takes only a part of the step. A full step is a Newton step in the natural parameters (Khan and Rue 2023,
+//! *The Bayesian learning rule*, section 3). Averages of Hessians are much less noisy than gradients of reparameterised
+//! draws with respect to a covariance, so a few hundred draws suffice for thousands of parameters.
 //!
 //! The method estimates the gain of a full step from the quadratic model, on draws to which the current member was not
-//! fitted. Noise increases the estimate. If gains fall by a rate r, the total remaining gain is `gain / (1 − r)`. If
-//! this total is within the tolerance, the natural-gradient steps have converged, and Newton's method on fixed draws
-//! finishes the fit. If the gains hardly fall, the noise of the averages dominates, and the next iterations use twice
-//! as many draws. If the gains hardly fall with the largest number of draws, the steps are too short, for example
-//! because a scale's precision depends on the values that it scales. Newton's method on fixed draws models that
-//! dependence, so the fit continues with it.
+//! fitted. Noise increases this estimate. If the gains fall by the factor r from one step to the next, the total
+//! remaining gain is `gain / (1 − r)`. If the total is within the tolerance, the natural-gradient steps have converged,
+//! and Newton's method on fixed draws finishes the fit. If the gains hardly fall, the noise of the averages dominates,
+//! and the next iterations use twice as many draws. If the gains hardly fall even with the largest number of draws, the
+//! steps are too short, for example because the precision of a scale depends on the values that it scales. Newton's
+//! method on fixed draws models that dependence, so the fit continues with it.
 
 use std::sync::Arc;
 
@@ -34,13 +34,13 @@ use crate::saa::{SaaSettings, averages, within_memory};
 /// The settings of natural-gradient steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NaturalSettings {
-    /// The largest estimated distance from the family's best bound, in nats. `None` means the tolerance of Newton's
+    /// The largest estimated distance from the best ELBO of the family, in nats. `None` means the tolerance of Newton's
     /// method on fixed draws.
     pub tolerance: Option<f64>,
     /// The number of draws in the first iteration.
     pub first_draws: usize,
-    /// The largest number of draws per iteration. To bound memory, it is lowered in the same way as for Newton's method
-    /// on fixed draws.
+    /// The largest number of draws per iteration. The number is reduced to bound memory, in the same way as for
+    /// Newton's method on fixed draws.
     pub max_draws: usize,
     /// The largest number of iterations.
     pub max_iterations: u64,
@@ -75,7 +75,7 @@ const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
-/// Share of the last gain above which the remaining gain shows that the noise of the averages dominates.
+/// The ratio of a gain to the previous gain above which the noise of the averages is assumed to dominate.
 const PROGRESS: f64 = 0.6;
 
 const SLOWEST: f64 = 0.95;
@@ -122,10 +122,11 @@ impl Fitting for NaturalSettings {
         }))
     }
 
-    /// Newton's method follows if no step improves the bound, and in any case if fixed draws suffice for a covariance.
-    /// Along a direction in which mean and covariance move together, the bound may be fifty times flatter than at a
-    /// fixed covariance, and noise hides the gain of a step. In a random walk of 60 steps, two scales were wrong by 2
-    /// standard deviations, and the bound was 0.04 nats below the best although the estimated distance was 0.005.
+    /// Newton's method follows if no step improves the ELBO. It also follows whenever fixed draws suffice to determine
+    /// a covariance. Along a direction in which mean and covariance change together, the ELBO may be fifty times
+    /// flatter than at a fixed covariance, so that noise hides the gain of a step. In a random walk of 60 steps, two
+    /// scales were wrong by 2 standard deviations, and the ELBO was 0.04 nats below its best value, although the
+    /// estimated distance was 0.005.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         match status {
             Status::Stalled { .. } => true,
@@ -138,16 +139,16 @@ impl Fitting for NaturalSettings {
 struct Natural<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
-    /// The directions whose Hessian-vector products the family needs, `dim × columns`.
+    /// The directions (`dim × columns`) whose Hessian-vector products the family needs.
     directions: Vec<f64>,
     source: NoiseSource,
     settings: NaturalSettings,
     start: Vec<f64>,
-    /// Separates the draws of two fits with the same seed.
+    /// A number that separates the draws of two fits with the same seed.
     stream: u64,
 }
 
-/// The state of natural-gradient steps.
+/// The state of natural-gradient steps between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NaturalState {
     omega: Vec<f64>,
@@ -270,7 +271,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
             None => {
                 state.gain = f64::INFINITY;
                 if !value.is_finite() {
-                    // Either draws are outside the support, or no value is finite.
+                    // Either some draws are outside the support, or no value is finite.
                     state.omega = family.shrink(&state.omega, 0.7);
                 }
                 self.more_draws(state, iteration, gain)

@@ -1,15 +1,17 @@
-//! Nested Laplace approximation of local parameters given global parameters, and then of the global parameters (Rue,
-//! Martino and Chopin, *Approximate Bayesian inference for latent Gaussian models by using integrated nested Laplace
-//! approximations*, 2009, section 3). The method applies to any density whose pattern has global parameters.
+//! Nested Laplace approximations: first of the local parameters conditional on the global parameters, and then of the
+//! global parameters (Rue, Martino and Chopin, *Approximate Bayesian inference for latent Gaussian models by using
+//! integrated nested Laplace approximations*, 2009, section 3). The method applies to any density whose pattern has
+//! global parameters.
 //!
-//! At given global parameters, Laplace's method computes the log mass over the local parameters from their mode and the
-//! Hessian there. This is exact if the local parameters are Gaussian. If they are independent given the global
-//! parameters, quadrature replaces Laplace's method at the points. Newton steps with finite differences climb to the
-//! mode of that mass. The mass has a mode even for a funnel, whose density has none. From that mode, the method
-//! repeatedly draws points from a widened Gaussian over the global parameters. The masses at these points are weights,
-//! from which the Gaussian receives the mean and covariance of the mass. When mean and covariance no longer change, a
-//! least-squares fit expresses the local parameters' means, log scales and regression coefficients at the last points
-//! by the family's features. Only the points are random, and their first two sample moments are exact.
+//! For given global parameters, Laplace's method computes the log mass over the local parameters from their mode and
+//! the Hessian at the mode. The result is exact if the local parameters are Gaussian. If the local parameters are
+//! independent conditional on the global parameters, quadrature replaces Laplace's method at the drawn points. Newton
+//! steps with finite differences find the mode of the mass as a function of the global parameters. This mode exists
+//! even for a funnel, whose density has no mode. From there, the method repeatedly draws points from a widened Gaussian
+//! over the global parameters. The masses at these points serve as weights, from which the Gaussian receives the mean
+//! and the covariance of the mass. When the mean and the covariance no longer change, a least-squares fit at the last
+//! points expresses the means, log scales and regression coefficients of the local parameters by the features of the
+//! family. Only the points are random, and their first two sample moments are exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
@@ -39,11 +41,11 @@ const LONGEST: f64 = 2.0;
 const DIFFERENCE: f64 = 0.3;
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
-/// Ratio of the standard deviations of the points to the standard deviations of the global parameters.
+/// The ratio between the standard deviations of the points and the standard deviations of the global parameters.
 const WIDER: f64 = 1.3;
 
 const ROUNDS: u64 = 4;
-/// Change of the mean, in standard deviations, below which the iterations have converged.
+/// The change of the mean, in standard deviations, below which the iterations have converged.
 const STILL: f64 = 0.1;
 
 const DRAWS_PER_FEATURE: usize = 2;
@@ -57,14 +59,14 @@ struct Nested<'a, D: TwiceDifferentiable> {
     stream: u64,
 }
 
-/// The state of the nested Laplace approximation.
+/// The state of the nested Laplace approximation between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
     globals: Vec<f64>,
     locals: Vec<f64>,
     differences: Vec<f64>,
-    /// The lower factor of the global parameters' covariance. It is empty until their mode is found.
+    /// The lower factor of the covariance of the global parameters. It is empty until their mode has been found.
     factor: Vec<f64>,
     rounds: u64,
     calls: Calls,
@@ -121,7 +123,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
             }
             (globals, state.locals.clone())
         });
-        // The other points start at the result of the first.
+        // The searches at the other points start at the result for the first point.
         let starts: Vec<_> = starts.collect();
         let centre = climber.modes(vec![starts[0].clone()]).pop()??;
         state.locals = centre.at.clone();
@@ -288,19 +290,19 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// Returns the moments of the weighted points, corrected by the known moments of a Gaussian. Also returns the
-    /// distance that the mean moved, in standard deviations.
+    /// Returns the mean and the covariance of the weighted points, corrected by the known moments of a Gaussian, and
+    /// the distance by which the mean moved, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);
         if let Some([exact, estimated]) = nearly_gaussian(points, k) {
-            // The errors of the moments are nearly equal to the errors for a Gaussian with nearly the same weights.
+            // The errors of these moments are nearly equal to the errors for a Gaussian with nearly the same weights.
             axpy(1.0, &exact.0, &mut mean);
             axpy(-1.0, &estimated.0, &mut mean);
             axpy(1.0, &exact.1, &mut covariance);
             axpy(-1.0, &estimated.1, &mut covariance);
         } else {
-            // A few effective points do not determine a covariance.
+            // A small number of effective points does not determine a covariance.
             let left = points.share * points.x.len() as f64;
             let own = (left / (left + 4.0 * k as f64)).min(1.0);
             for i in 0..k {
@@ -316,8 +318,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// The weights of the local parameters come from least squares at the points. The coordinates of the points refer
-    /// to the Gaussian `before`.
+    /// Computes the weights of the features for the local parameters by least squares at the points. The coordinates of
+    /// the points are standardised by the Gaussian `before`.
     fn fitted(
         &self,
         before: &NestedState,

@@ -1,13 +1,13 @@
-//! A trust-region Newton method for the sample-average bound: Steihaug–Toint conjugate gradients in
-//! the metric of the family's Fisher information.
+//! A trust-region Newton method for the sample-average approximation of the ELBO. It uses Steihaug–Toint conjugate
+//! gradients in the metric of the family's Fisher information.
 //!
-//! The model of one iteration is `m(s) = gᵀs + ½ sᵀHs` with exact Hessian-vector products, which the method minimises
-//! over `‖s‖_P ≤ δ`. Conjugate gradients stop inside the region when the residual is small, or on its boundary. At
-//! negative curvature they follow the direction to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000,
-//! algorithm 7.5.1, whose recurrences give P-norms without P). The method accepts a step if the objective falls by at
-//! least a tenth of the model's prediction. It rejects a trial with a non-finite objective. The minimisers for smaller
-//! radii lie on the path of the conjugate gradients, so each trial after a rejection costs one evaluation and no
-//! products.
+//! Each iteration minimises the model `m(s) = gᵀs + ½ sᵀHs` over `‖s‖_P ≤ δ`, using exact Hessian-vector products. The
+//! conjugate gradients stop inside the region when the residual is small, or else on its boundary. At negative
+//! curvature, they follow the direction to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000, algorithm
+//! 7.5.1, whose recurrences give P-norms without P). The method accepts a step if the objective falls by at least a
+//! tenth of the decrease that the model predicts. It rejects a step to a point whose objective is not finite. The
+//! minimisers for smaller radii lie on the path of the conjugate gradients, so each trial after a rejection costs one
+//! evaluation and no products.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -15,28 +15,28 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use crate::objective::Objective;
 use crate::reduce::{axpy, dot};
 
-/// Largest dimension in which the method forms the averaged Hessian for preconditioning. This takes products of two
-/// draws for each coordinate, and a Cholesky factorisation.
+/// The largest dimension in which the averaged Hessian is computed for preconditioning. It takes products of two draws
+/// for each coordinate, and a Cholesky factorisation.
 const DENSE_LIMIT: usize = 256;
-/// Number of coordinates per lane up to which the method forms the averaged Hessian before conjugate gradients have
-/// proved slow.
+/// The largest number of coordinates per lane at which the averaged Hessian is computed from the beginning. Above it,
+/// the Hessian is computed only after conjugate gradients have proved slow.
 const CHEAP: usize = 2;
 
-/// Relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, which is about twice the remaining gain in nats. The
-/// first number is the tolerance per nat, and the second its maximum. Far from the optimum the model itself is no more
-/// accurate.
+/// The relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, which is about twice the remaining gain in nats. The
+/// first number is the tolerance per nat, and the second number is the largest tolerance. Far from the optimum, the
+/// model itself is no more accurate than the largest tolerance.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
 
 const KEPT: usize = 1 << 22;
 
 const TRIALS: u64 = 4;
 
-/// The state of the trust-region Newton minimiser.
+/// The state of the trust-region Newton method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Newton {
     /// The parameters ω of the family.
     pub omega: Vec<f64>,
-    /// The objective at ω, which is the negated sample-average bound.
+    /// The objective at ω, which is the negated ELBO on the fixed draws.
     pub value: f64,
     gradient: Vec<f64>,
     radius: f64,
@@ -44,7 +44,7 @@ pub struct Newton {
     slow: bool,
 }
 
-/// The effort that one iteration may make.
+/// Limits on the effort of one iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// The relative accuracy of the conjugate gradients, in the metric of the preconditioner.
@@ -56,9 +56,9 @@ pub struct Effort {
 /// The outcome of one iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct NewtonStep {
-    /// The predicted fall of the objective.
+    /// The decrease of the objective that the model predicts.
     pub predicted: f64,
-    /// The observed fall of the objective, or 0 if the step was rejected.
+    /// The observed decrease of the objective, or 0 if the step was rejected.
     pub observed: f64,
     /// Whether the step was accepted.
     pub accepted: bool,
@@ -66,20 +66,20 @@ pub struct NewtonStep {
     pub bounded: bool,
     /// The number of conjugate-gradient iterations.
     pub inner: u64,
-    /// The trust-region radius after the iteration.
+    /// The radius of the trust region after the iteration.
     pub radius: f64,
 }
 
 impl NewtonStep {
-    /// Returns whether the remaining gain on these draws is below `tolerance`: a Newton step inside the region
-    /// predicted a smaller gain, and the objective agreed.
+    /// Returns whether the remaining gain on these draws is below `tolerance`. This is the case if a Newton step inside
+    /// the region predicted a smaller gain, and if the change of the objective agreed with the prediction.
     pub fn is_last(&self, tolerance: f64) -> bool {
         !self.bounded && self.predicted <= tolerance && self.observed <= 2.0 * tolerance
     }
 }
 
 impl Newton {
-    /// Starts at `omega`. Returns `None` if the objective is not finite there.
+    /// Starts the method at `omega`. Returns `None` if the objective is not finite there.
     pub fn start<D: TwiceDifferentiable>(
         objective: &mut Objective<'_, D>,
         omega: Vec<f64>,
@@ -101,7 +101,7 @@ impl Newton {
         self.rejected >= 25 || self.radius < 1e-12
     }
 
-    /// Performs one iteration.
+    /// Performs one iteration of the method.
     pub fn step<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
@@ -110,7 +110,7 @@ impl Newton {
         let family = objective.family();
         let dim = family.dim();
         if self.rejected > 0 {
-            // The last evaluation was at the rejected trial.
+            // The last evaluation was at the rejected point.
             objective.charge();
         }
         let cheap = dim <= CHEAP * objective.lanes() || self.slow;
@@ -155,7 +155,7 @@ impl Newton {
         let mut gradient = vec![0.0; trial.len()];
         let value = objective.value_gradient(&trial, &mut gradient);
         let observed = self.value - value;
-        // Differences below the rounding error of the objective carry no information.
+        // Differences below the rounding error of the objective contain no information.
         let rounding = 1e-13 * (1.0 + self.value.abs());
         let ratio = if solution.predicted <= rounding && observed.abs() <= 10.0 * rounding {
             1.0
@@ -221,14 +221,14 @@ struct Solution {
 }
 
 struct Leg {
-    /// Lengths along p and the corresponding end points. They are empty if there are too many to store.
+    /// The lengths along each direction p, and the corresponding end points. They are not stored if there are too many.
     length: f64,
     end: Vec<f64>,
-    /// `−rᵀp` and `pᵀHp` of the model at the beginning of the iteration.
+    /// The products `−rᵀp` and `pᵀHp` of the model at the beginning of the iteration.
     model: f64,
     slope: f64,
     curvature: f64,
-    /// `‖s‖²`, `sᵀPp` and `‖p‖²` at the beginning of the iteration, in the norm of P.
+    /// The norms `‖s‖²` and `‖p‖²` and the product `sᵀPp` at the beginning of the iteration, in the norm of P.
     ss: f64,
     sp: f64,
     pp: f64,
@@ -236,7 +236,7 @@ struct Leg {
 
 impl Leg {
     fn room(&self, radius: f64) -> f64 {
-        // The positive root of ‖s + τp‖² = δ².
+        // This is the positive root τ of ‖s + τp‖² = δ².
         let room = (radius * radius - self.ss).max(0.0);
         room / (self.sp + (self.sp * self.sp + self.pp * room).max(0.0).sqrt())
     }
@@ -272,8 +272,8 @@ impl Way {
         }
     }
 
-    /// Returns the point at which the path leaves a smaller region, which is the minimiser for that radius. Returns
-    /// `None` if the path does not leave the region, or is no longer stored.
+    /// Returns the point at which the path leaves a smaller region. This point is the minimiser for the smaller radius.
+    /// Returns `None` if the path does not leave the region, or if the path is no longer stored.
     fn within(&self, radius: f64) -> Option<Solution> {
         let at = (self.legs.iter()).position(|leg| leg.norm_at(leg.length) > radius)?;
         let leg = (self.legs.get(at)).filter(|leg| leg.end.len() == self.step.len())?;
@@ -292,8 +292,8 @@ impl Way {
     }
 }
 
-/// Minimises `gᵀs + ½sᵀHs` over `‖s‖_P ≤ radius`. Stops when `‖r‖²_{P⁻¹}` has fallen by the factor `refine²`, or by
-/// [`ROUGH`].
+/// Minimises `gᵀs + ½sᵀHs` over `‖s‖_P ≤ radius`. The iteration stops when `‖r‖²_{P⁻¹}` has fallen by the factor
+/// `refine²`, or by the factor that [`ROUGH`] determines.
 fn steihaug(
     product: &mut dyn FnMut(&[f64], &mut [f64]),
     precondition: &dyn Fn(&[f64], &mut [f64]),

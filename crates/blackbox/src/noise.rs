@@ -1,4 +1,4 @@
-//! Standard normal numbers keyed by purpose, iteration and lane.
+//! Standard normal random numbers, each determined by a purpose, an iteration and a lane.
 
 use jensen_math::rng;
 use jensen_math::simd::Simd;
@@ -9,43 +9,43 @@ use crate::reduce::dot;
 /// The purposes of random numbers. Streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePurpose {
-    /// Posterior draws of an approximation.
+    /// The draws of an approximation that represent the posterior.
     Draws,
-    /// Random starting points, and the draws that compare them.
+    /// Random starting points, and the draws by which they are compared.
     Start,
-    /// The fixed draws of a stage of sample-average approximation.
+    /// The fixed draws for one stage of a sample-average approximation.
     Sample,
-    /// Stochastic gradients.
+    /// Draws for stochastic gradients.
     Gradient,
-    /// Estimates of the bound during a run.
+    /// Draws for estimates of the ELBO during a run.
     Bound,
-    /// The final estimate of the bound, and its diagnostics.
+    /// Draws for the final estimate of the ELBO and its diagnostics.
     Final,
-    /// Draws for the polish that estimates the remaining gain of a fit.
+    /// Draws for the second-order polish that estimates the remaining gain of a fit.
     Polish,
-    /// Fresh draws that judge the polish.
+    /// Fresh draws that measure the gain of the polish.
     Judge,
-    /// Trial ascents that choose a step size.
+    /// Draws for trial ascents that choose a step size.
     Adapt,
-    /// Importance resampling.
+    /// Random numbers for importance resampling.
     Resample,
-    /// Draws of Hessian-vector products.
+    /// Draws for Hessian-vector products.
     Curvature,
-    /// Draws that assess a step.
+    /// Draws that assess the change of the ELBO by a step.
     Change,
-    /// Particles of a refinement: their starting points and their resampling.
+    /// The particles of a refinement, for their starting points and their resampling.
     Particle,
-    /// Momenta, step sizes and acceptances of the chains.
+    /// Momenta, step sizes and acceptance decisions of the chains.
     Momentum,
-    /// Draws that evaluate a family before its fit.
+    /// Draws for the evaluation of a family before its fit.
     Preview,
-    /// Draws for proposals far away.
+    /// Draws for proposals far from the bulk of the draws.
     Far,
-    /// Points at which symmetries are tested.
+    /// Points at which symmetries of the density are tested.
     Symmetry,
-    /// Initial weights of the networks of a flow.
+    /// Initial weights of the neural networks in a flow.
     Network,
-    /// Proposals over all scales.
+    /// Random numbers for proposals over all scales.
     Leap,
 }
 
@@ -79,7 +79,7 @@ impl NoisePurpose {
     }
 }
 
-/// The streams of random numbers of a seed.
+/// The streams of random numbers that belong to a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct NoiseSource {
     seed: u64,
@@ -87,23 +87,24 @@ pub struct NoiseSource {
 }
 
 impl NoiseSource {
-    /// Creates the streams of `seed`, computed with the given kernels. AVX2 and AVX-512 agree bit for bit.
+    /// Creates the streams of `seed`, which are computed by the kernels of the given SIMD level. AVX2 and AVX-512 give
+    /// bitwise identical numbers.
     pub fn new(seed: u64, simd: Simd) -> Self {
         Self { seed, simd }
     }
 
-    /// Returns the seed.
+    /// Returns the seed of the streams.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Returns the instruction set of the kernels.
+    /// Returns the SIMD level of the kernels.
     pub fn simd(&self) -> Simd {
         self.simd
     }
 
-    /// Fills `out` (`rows × lanes`) with standard normals. The numbers of a lane depend only on (seed, purpose,
-    /// iteration, index of the lane, row).
+    /// Fills the `rows × lanes` matrix `out` with standard normal numbers. The numbers in a lane depend only on the
+    /// seed, the purpose, the iteration, the index of the lane and the row.
     pub fn fill(
         &self,
         purpose: NoisePurpose,
@@ -119,7 +120,7 @@ impl NoiseSource {
         );
     }
 
-    /// Writes uniform numbers in (0, 1), one per row, for one lane.
+    /// Writes uniform random numbers in (0, 1) for one lane, one number per row.
     pub fn uniforms(&self, purpose: NoisePurpose, iteration: u64, lane: u64, out: &mut [f64]) {
         let (simd, key, rows) = (self.simd, purpose.key(), out.len());
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
@@ -140,10 +141,10 @@ impl NoiseSource {
         );
     }
 
-    /// Generates `lanes` normal numbers with matched moments, where `lanes` is even. The second half is the negative of
-    /// the first, so odd moments vanish. With at least four lanes per row, the matrix of second moments is exactly the
-    /// identity. With fewer lanes, the second moment of every row is exactly 1. For a Gaussian target the sample
-    /// average then has the same optimum as the expectation.
+    /// Generates normal numbers with matched moments for an even number of `lanes`. The second half of the lanes is the
+    /// negative of the first half, so odd moments vanish. If there are at least four lanes per row, the matrix of
+    /// second moments is exactly the identity. If there are fewer, the second moment of each row is exactly 1. For a
+    /// Gaussian target, the sample average then has the same optimum as the expectation.
     pub fn matched(
         &self,
         purpose: NoisePurpose,

@@ -1,4 +1,4 @@
-//! The sample-average bound. On fixed noise, the evidence lower bound is a deterministic function.
+//! The sample-average approximation of the ELBO. For fixed noise, it is a deterministic function of the parameters.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::dense::cholesky;
 use crate::family::{Curvature, Family};
 use crate::reduce::{axpy, sum};
 
-/// The negated bound `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed lanes of noise, with gradient and
-/// Hessian-vector products. Smaller values are better. F is +∞ if the density of any lane is not finite, so a minimiser
-/// never moves there.
+/// The negated ELBO `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed lanes of noise, with its gradient and
+/// Hessian-vector products. Smaller values are better. F is +∞ if the density at any lane is not finite, so a minimiser
+/// never moves to such a point.
 pub struct Objective<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -31,7 +31,7 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
 const HESSIAN_LANES: usize = 512;
 
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
-    /// Creates the objective on `noise` (`family.noise_dim() × lanes`).
+    /// Creates the objective for the given `noise`, a `family.noise_dim() × lanes` matrix.
     pub fn new(density: &'a D, family: Arc<dyn Family>, noise: Vec<f64>, lanes: usize) -> Self {
         let size = family.dim() * lanes;
         Self {
@@ -51,14 +51,14 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Makes the objective evaluate the density with lower accuracy, at a lower cost.
+    /// Makes the objective evaluate the density with lower accuracy and at a lower cost.
     #[must_use]
     pub fn roughly(mut self) -> Self {
         self.workspace = self.density.rough_workspace(self.lanes);
         self
     }
 
-    /// Returns the family.
+    /// Returns the family of the objective.
     pub fn family(&self) -> Arc<dyn Family> {
         self.family.clone()
     }
@@ -68,7 +68,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.lanes
     }
 
-    /// Returns and resets the number of evaluations.
+    /// Returns the number of evaluations so far and resets it.
     pub fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
@@ -109,7 +109,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.finish_value(omega)
     }
 
-    /// Computes `F(ω)`, and writes `∇F` to `out`. A gradient that is not finite makes F infinite.
+    /// Computes `F(ω)` and writes `∇F` to `out`. If the gradient is not finite, F is infinite.
     pub fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64 {
         let (dim, lanes) = (self.family.dim(), self.lanes);
         self.transform(omega);
@@ -134,9 +134,9 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Computes draws and gradients at ω, unless the last evaluation was there. The recomputation does not count as
-    /// calls, because the count must not depend on the contents of memory. A resumed run starts with empty memory.
-    /// [`charge`](Self::charge) counts it.
+    /// Computes the draws and gradients at ω, unless the last evaluation was at ω. This computation is not added to the
+    /// number of calls. That number must not depend on the contents of memory, and a resumed run starts with empty
+    /// memory. The function [`charge`](Self::charge) counts the evaluation instead.
     fn visit(&mut self, omega: &[f64]) {
         if self.at != omega {
             let calls = self.calls;
@@ -151,7 +151,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.calls.gradients += self.lanes as u64;
     }
 
-    /// Fixes ω for [`hvp`](Self::hvp).
+    /// Fixes the ω at which [`hvp`](Self::hvp) evaluates the Hessian.
     pub fn linearize(&mut self, omega: &[f64]) {
         self.visit(omega);
         let z = Lanes::new(&self.z, self.family.dim(), self.lanes);
@@ -181,8 +181,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         out.iter_mut().for_each(|x| *x = -*x);
     }
 
-    /// Estimates `−E ∇²log p` from `draws` of the lanes at `omega`. The function adds multiples of the inverse
-    /// variances if the estimate is not positive definite. The estimate costs `draws × d` lanes of products.
+    /// Estimates `−E ∇²log p` from `draws` of the lanes at `omega`. If the estimate is not positive definite, the
+    /// function adds multiples of the inverse variances. The cost is `draws × d` lanes of Hessian-vector products.
     pub fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
         let hessian = self.negated_hessian(omega, draws);
         let dim = self.family.dim();
@@ -202,7 +202,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         None
     }
 
-    /// Computes `−(1/K) Σ ∇²log p` at the first `draws` lanes and their mirror images, d × d, symmetric.
+    /// Computes `−(1/K) Σ ∇²log p`, a symmetric d × d matrix, where K lanes are the first `draws` lanes and their
+    /// mirror images.
     fn negated_hessian(&mut self, omega: &[f64], draws: usize) -> Vec<f64> {
         let dim = self.family.dim();
         let mut unit = vec![0.0; dim * dim];
@@ -218,8 +219,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         hessian
     }
 
-    /// Computes `−(1/K) Σ ∇²log p V` at the first `draws` lanes and their mirror images, for the columns of
-    /// `directions`.
+    /// Computes `−(1/K) Σ ∇²log p V` for the columns V of `directions`, where K lanes are the first `draws` lanes and
+    /// their mirror images.
     pub fn negated_products(
         &mut self,
         omega: &[f64],
@@ -230,7 +231,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         let columns = directions.len() / dim;
         self.visit(omega);
         let used = draws.clamp(1, lanes / 2);
-        // Each call takes whole draws, up to a few hundred lanes. Lane k·columns + j is draw k times direction j.
+        // Each call takes complete draws, up to a few hundred lanes. Lane k·columns + j is draw k times direction j.
         let together = (HESSIAN_LANES / columns).clamp(1, used);
         let mut found = vec![0.0; directions.len()];
         let mut workspace = self
@@ -244,7 +245,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
             let mut turned = vec![0.0; dim * width];
             let mut product = vec![0.0; dim * width];
             for k in 0..count {
-                // The second half of the lanes mirrors the first. Alternating between the halves makes odd terms small.
+                // The second half of the lanes mirrors the first half. Alternating between the halves makes odd terms
+                // small.
                 let draw = first + k;
                 let lane = draw / 2 + if draw % 2 == 0 { 0 } else { lanes / 2 };
                 for (i, direction) in directions.chunks(columns).enumerate() {

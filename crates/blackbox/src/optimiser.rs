@@ -1,4 +1,4 @@
-//! First-order optimisers, which turn a gradient of the bound into an ascent step.
+//! First-order optimisers, which convert a gradient of the ELBO into an ascent step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,23 +7,23 @@ use jensen_math::simd::Simd;
 use jensen_run::{Archive, ArchiveError, SettingError, Snapshot};
 use serde::{Deserialize, Serialize};
 
-/// The schedule of the step size over iterations t = 1, 2, ….
+/// The schedule by which the step size changes over the iterations t = 1, 2, ….
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
     /// A constant step size.
     Constant,
-    /// The factor `(1 + t/delay)^(−power)`. Robbins and Monro require a power in (½, 1].
+    /// The factor `(1 + t/delay)^(−power)`. The Robbins-Monro conditions require a power in (½, 1].
     Power {
-        /// The number of iterations until the decay starts.
+        /// The number of iterations before the step size decays noticeably.
         delay: f64,
-        /// The exponent.
+        /// The exponent of the decay.
         power: f64,
     },
 }
 
 impl Schedule {
-    /// Returns the factor of the step size at iteration t.
+    /// Returns the factor by which the step size is multiplied at iteration t.
     pub fn factor(self, t: u64) -> f64 {
         match self {
             Self::Constant => 1.0,
@@ -32,37 +32,37 @@ impl Schedule {
     }
 }
 
-/// The update rule, with its constants.
+/// The update rule of an optimiser, with its constants.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// Stochastic gradient ascent, `ω += γ g`.
+    /// Stochastic gradient ascent with the step `ω += γ g`.
     Sgd,
     /// Adam with bias correction (Kingma and Ba 2015).
     Adam {
-        /// The decay of the mean.
+        /// The decay rate of the mean of the gradients.
         beta1: f64,
-        /// The decay of the square.
+        /// The decay rate of the mean of the squared gradients.
         beta2: f64,
-        /// The number added to the root.
+        /// The number added to the square root.
         epsilon: f64,
     },
-    /// Adagrad, which divides by the root of the sum of squares (Duchi, Hazan and Singer 2011).
+    /// Adagrad, which divides the gradient by the root of the sum of its squares (Duchi, Hazan and Singer 2011).
     Adagrad {
-        /// The number added to the root.
+        /// The number added to the square root.
         epsilon: f64,
     },
-    /// RMSProp, which divides by the root of a decaying mean of squares (Tieleman and Hinton 2012).
+    /// RMSProp, which divides the gradient by the root of a decaying mean of its squares (Tieleman and Hinton 2012).
     RmsProp {
-        /// The decay of the square.
+        /// The decay rate of the mean of the squared gradients.
         decay: f64,
-        /// The number added to the root.
+        /// The number added to the square root.
         epsilon: f64,
     },
 }
 
 impl Rule {
-    /// Returns Adam with the constants of its paper.
+    /// Returns Adam with the constants of the original paper.
     pub const fn adam() -> Self {
         Self::Adam {
             beta1: 0.9,
@@ -71,7 +71,7 @@ impl Rule {
         }
     }
 
-    /// Returns the default step size of the rule for variational inference.
+    /// Returns the default step size of this rule for variational inference.
     pub fn default_step_size(self) -> f64 {
         match self {
             Self::Sgd => 1e-3,
@@ -96,7 +96,7 @@ impl fmt::Display for Rule {
 impl FromStr for Rule {
     type Err = SettingError;
 
-    /// Returns a rule by name, with its default constants.
+    /// Parses the name of a rule and returns the rule with its default constants.
     fn from_str(text: &str) -> Result<Self, SettingError> {
         match text {
             "sgd" => Ok(Self::Sgd),
@@ -118,14 +118,14 @@ impl FromStr for Rule {
 pub struct Optimiser {
     /// The update rule.
     pub rule: Rule,
-    /// The step size γ before the schedule.
+    /// The step size γ, before the schedule is applied.
     pub step_size: f64,
     /// The schedule of the step size.
     pub schedule: Schedule,
 }
 
 impl From<Rule> for Optimiser {
-    /// Returns the rule with its default step size, which stays constant.
+    /// Returns an optimiser with this rule and a constant step size, which is the default of the rule.
     fn from(rule: Rule) -> Self {
         Self {
             rule,
@@ -135,7 +135,7 @@ impl From<Rule> for Optimiser {
     }
 }
 
-/// The memory of an optimiser.
+/// The moments and counters that an optimiser stores between steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserState {
     /// The number of iterations so far.
@@ -145,7 +145,7 @@ pub struct OptimiserState {
 }
 
 impl OptimiserState {
-    /// Creates empty memory for `n` parameters.
+    /// Creates the initial state for `n` parameters.
     pub fn new(n: usize) -> Self {
         Self {
             t: 0,
@@ -156,7 +156,8 @@ impl OptimiserState {
 }
 
 impl Optimiser {
-    /// Moves `omega` upwards along `gradient`. `scale` multiplies the step size of the schedule.
+    /// Moves `omega` in the direction that increases the objective, given its `gradient`. `scale` multiplies the step
+    /// size of the schedule.
     pub fn step(
         &self,
         state: &mut OptimiserState,
@@ -178,8 +179,9 @@ impl Optimiser {
 }
 
 jensen_math::simd_fn! {
-    /// Computes `omega += gamma · direction`, with iteration t for the bias correction. Each rule has its own loop,
-    /// which the compiler vectorises. The loops use no fused operations, so all levels give the same bits.
+    /// Computes `omega += gamma · direction` at iteration t, which determines the bias correction. Each rule has its
+    /// own loop, which the compiler vectorises. The loops use no fused operations, so all SIMD levels give the same
+    /// bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;
@@ -196,7 +198,7 @@ jensen_math::simd_fn! {
                 beta2,
                 epsilon,
             } => {
-                // m / bias₁ / (√(v / bias₂) + ε) with one division.
+                // Computes m / bias₁ / (√(v / bias₂) + ε) with a single division.
                 let root = (1.0 - beta2.powi(t)).sqrt();
                 let rate = gamma * root / (1.0 - beta1.powi(t));
                 let epsilon = epsilon * root;
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn first_steps_by_hand() {
-        // The first step of Adam and Adagrad has the length of the step size for any gradient. The first step of
+        // For any gradient, the first step of Adam and of Adagrad has the length of the step size. The first step of
         // RMSProp is 1/√0.1 times as long.
         for (name, factor) in [("adam", 1.0), ("adagrad", 1.0), ("rmsprop", 10f64.sqrt())] {
             let mut omega = [1.0, 1.0];

@@ -1,9 +1,11 @@
-//! Stochastic estimates of the bound and its gradient for given noise.
+//! Stochastic estimates of the ELBO and its gradient for given noise.
 //!
-//! For z = T(ω, ε) the bound is `L(ω) = E[log p(z)] + H(ω) = E[log p(z) − log q_ω(z)]`. It has two gradient estimators:
+//! With z = T(ω, ε), the ELBO is `L(ω) = E[log p(z)] + H(ω) = E[log p(z) − log q_ω(z)]`. Its gradient has two
+//! estimators:
 //!
-//! * *naive* (closed-form entropy): `Jᵀ ∇log p(z) + ∇H(ω)` (Kingma and Welling 2014, Kucukelbir et al. 2017);
-//! * *sticking the landing*: `Jᵀ (∇log p(z) − ∇log q(z))`, the path derivative alone, which has zero variance if q = p
+//! * *naive*: `Jᵀ ∇log p(z) + ∇H(ω)`, with the entropy in closed form (Kingma and Welling 2014, Kucukelbir et al.
+//!   2017);
+//! * *sticking the landing*: the path derivative `Jᵀ (∇log p(z) − ∇log q(z))` alone, which has zero variance if q = p
 //!   (Roeder, Wu and Duvenaud 2017).
 
 use std::fmt;
@@ -19,13 +21,13 @@ use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::mean_se;
 
-/// The gradient estimator.
+/// The estimator of the gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
-    /// The reparameterisation gradient with closed-form entropy.
+    /// The reparameterisation gradient, with the entropy in closed form.
     Naive,
-    /// The path derivative alone, known as sticking the landing.
+    /// The path derivative alone, which is known as sticking the landing.
     Stl,
 }
 
@@ -55,7 +57,7 @@ impl FromStr for Estimator {
 /// An estimate with its Monte-Carlo standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The estimate.
+    /// The value of the estimate, which is a mean over draws.
     pub mean: f64,
     /// The standard error of `mean`. It is infinite if fewer than two draws are valid.
     pub standard_error: f64,
@@ -76,19 +78,19 @@ impl Estimate {
     }
 }
 
-/// The noise of one purpose and iteration.
+/// The noise for one purpose and one iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// The source of random numbers for the seed.
+    /// The source of random numbers for a seed.
     pub source: NoiseSource,
     /// The purpose of the draws.
     pub purpose: NoisePurpose,
-    /// The iteration.
+    /// The iteration to which the noise belongs.
     pub iteration: u64,
 }
 
 impl Stream {
-    /// Generates `rows × lanes` normal numbers, starting with lane `first`.
+    /// Generates a `rows × lanes` matrix of normal numbers, starting with lane `first` of the stream.
     pub fn lanes(&self, first: usize, rows: usize, lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; rows * lanes];
         self.source.fill(
@@ -103,10 +105,10 @@ impl Stream {
     }
 }
 
-/// Replaced draws per requested draw of a gradient after which the estimate fails, as in Stan.
+/// The number of replaced draws per requested draw of a gradient at which the estimate fails, as in Stan.
 const RETRIES: usize = 10;
 
-/// An evaluator of a density at the draws of a family, with one call to the density per batch.
+/// An evaluator of a density at the draws of a family. It makes one call of the density per batch.
 pub struct Oracle<'a, D: LogDensity> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -119,7 +121,7 @@ pub struct Oracle<'a, D: LogDensity> {
 }
 
 impl<'a, D: LogDensity> Oracle<'a, D> {
-    /// Creates an oracle. Its scratch memory grows with the largest batch.
+    /// Creates an oracle. The size of its scratch memory is that of the largest batch so far.
     pub fn new(density: &'a D, family: Arc<dyn Family>) -> Self {
         Self {
             density,
@@ -137,12 +139,12 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         self.density.work()
     }
 
-    /// Returns the family.
+    /// Returns the family of the oracle.
     pub fn family(&self) -> &Arc<dyn Family> {
         &self.family
     }
 
-    /// Returns and resets the number of evaluations.
+    /// Returns the number of evaluations so far and resets it.
     pub fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
@@ -163,7 +165,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Lanes::new(&self.z, self.family.dim(), lanes)
     }
 
-    /// Computes the log density of the draws of `noise` at `omega`.
+    /// Computes the log density at the draws that `noise` gives for the parameters `omega`.
     pub fn log_density(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         self.prepare(omega, noise);
         let mut values = vec![0.0; noise.lanes()];
@@ -173,8 +175,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         values
     }
 
-    /// Computes `log p − log q` of the draws of `noise` at `omega`. These are the log importance weights, whose mean
-    /// estimates the bound.
+    /// Computes `log p − log q` at the draws that `noise` gives for the parameters `omega`. These are the log
+    /// importance weights, and their mean is an estimate of the ELBO.
     pub fn log_weights(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut weights = self.log_density(omega, noise);
         let mut log_q = vec![0.0; noise.lanes()];
@@ -186,7 +188,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         weights
     }
 
-    /// Computes `log p − log q` at `to` minus the same difference at `from`, for each lane.
+    /// Computes `log p − log q` for the parameters `to` minus `log p − log q` for the parameters `from`, in each lane.
     pub fn lane_differences(&mut self, from: &[f64], to: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let before = self.log_weights(from, noise);
         let mut difference = self.log_weights(to, noise);
@@ -196,8 +198,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         difference
     }
 
-    /// Returns the difference of the bounds `L(to) − L(from)` on the same noise. Lanes that are not finite at either
-    /// end are omitted and counted.
+    /// Returns an estimate of the difference `L(to) − L(from)` of the ELBOs on the same noise. Lanes whose value is not
+    /// finite for either parameter vector are omitted and counted.
     pub fn matched_difference(
         &mut self,
         from: &[f64],
@@ -209,8 +211,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         (Estimate::of(&kept), noise.lanes() - kept.len())
     }
 
-    /// Writes the *sum* of the gradient estimator over lanes to `out`, without the entropy's gradient. Returns the
-    /// number of lanes in the sum, which omits lanes with a non-finite value or gradient.
+    /// Writes the *sum* of the gradient estimates over lanes to `out`, without the gradient of the entropy. Lanes whose
+    /// value or gradient is not finite are omitted. Returns the number of lanes in the sum.
     fn pull_sum(
         &mut self,
         estimator: Estimator,
@@ -254,11 +256,11 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         count
     }
 
-    /// Returns the naive gradient of the bound from exactly `draws` draws of a stream. As in Stan, the next draw of the
-    /// stream replaces a draw that is not finite.
+    /// Returns the naive gradient of the ELBO from exactly `draws` draws of a stream. As in Stan, a draw that is not
+    /// finite is replaced by the next draw of the stream.
     ///
     /// # Errors
-    /// Fails with the number of replaced draws if it reaches ten times `draws`.
+    /// Fails if the number of replaced draws reaches ten times `draws`. The error is that number.
     pub fn gradient_replacing(
         &mut self,
         omega: &[f64],
@@ -284,11 +286,11 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Ok(())
     }
 
-    /// Returns the bound, which is the mean log density plus entropy, from exactly `draws` draws of a stream. As in
-    /// Stan, the next draw of the stream replaces a draw that is not finite.
+    /// Returns an estimate of the ELBO from exactly `draws` draws of a stream: their mean log density plus the entropy.
+    /// As in Stan, a draw that is not finite is replaced by the next draw of the stream.
     ///
     /// # Errors
-    /// Fails with the number of replaced draws if it reaches `draws`.
+    /// Fails if the number of replaced draws reaches `draws`. The error is that number.
     pub fn bound_replacing(
         &mut self,
         omega: &[f64],
@@ -315,8 +317,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         })
     }
 
-    /// Computes the gradient of the bound, averaged over the valid lanes. Returns the number of valid lanes. If no lane
-    /// is valid, `out` contains only the entropy's part (zero for sticking the landing).
+    /// Computes the gradient of the ELBO, averaged over the valid lanes. Returns the number of valid lanes. If no lane
+    /// is valid, `out` contains only the gradient of the entropy (or zero for sticking the landing).
     pub fn gradient(
         &mut self,
         estimator: Estimator,

@@ -1,8 +1,8 @@
-//! The accuracy that the reported numbers must have, and all limits that follow from it.
+//! The accuracy that reported numbers must have, and all limits that follow from this accuracy.
 //!
 //! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the
-//! checks is a function of the policy in this file, with its derivation. Other constants belong to one algorithm. The
-//! algorithm states their reason.
+//! checks is a function of the policy in this file, with its derivation. Constants that belong to a single algorithm
+//! are defined and explained in the module of the algorithm.
 
 use jensen_math::special::inv_phi;
 use jensen_run::SettingError;
@@ -10,39 +10,42 @@ use serde::{Deserialize, Serialize};
 
 const SCALED: u64 = 100;
 
-/// Elementary operations up to which a refinement may take more gradients than the budget.
+/// The number of elementary operations up to which a refinement may take more gradients than its budget.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
-/// The required accuracy of the reported numbers, and the number of gradients that a fit may spend on it. Seconds and
-/// bytes do not change a finished result, so they belong to the [`Budget`](jensen_run::Budget) and the caller.
+/// The required accuracy of the reported numbers, and the number of gradients that a fit may use to reach this
+/// accuracy. Limits on time and memory do not change a finished result, so they belong to the
+/// [`Budget`](jensen_run::Budget) and to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
-    /// The largest error of a mean, in posterior standard deviations.
+    /// The largest allowed error of a mean, in posterior standard deviations.
     pub mean_error: f64,
-    /// The largest relative error of a standard deviation.
+    /// The largest allowed relative error of a standard deviation.
     pub sd_error: f64,
-    /// The probability that a single test rejects a correct fit or prolongs it. A false alarm costs another stationary
-    /// phase. A missed alarm accepts narrow curved posteriors ("bananas") whose chains have not converged: at a drift
-    /// of 3, the standard deviation of the arms' height was 0.58 times the correct value.
+    /// The probability that a single test rejects a correct fit, or that it prolongs the fit. A false alarm costs one
+    /// more stationary phase. A missed alarm accepts narrow curved posteriors ("bananas") whose chains have not
+    /// converged: at a drift of 3, the standard deviation of the height of the arms was 0.58 times the correct value.
     pub failure_probability: f64,
-    /// The required effective sample size of every quantity. Chains shorter than their autocorrelation time cannot show
-    /// that they have converged. At a limit of 400, curved posteriors passed with 418 and 434 effective draws although
-    /// the standard deviation of the height of their arms was 0.58 times the correct value. At 512 the standard
-    /// deviation of the width was correct within a tenth, and the standard deviation of the height within its
-    /// Monte-Carlo error. Standard errors of means are then below 0.045 standard deviations.
+    /// The required effective sample size of every quantity. Chains that are shorter than their autocorrelation time
+    /// cannot show that they have converged. With a limit of 400, curved posteriors passed with 418 and 434 effective
+    /// draws, although the standard deviation of the height of their arms was 0.58 times the correct value. With a
+    /// limit of 512, the standard deviation of the width was correct to within a tenth, and the standard deviation of
+    /// the height was correct to within its Monte-Carlo error. The standard errors of means are then below 0.045
+    /// standard deviations.
     pub effective_draws: f64,
-    /// The largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, it is
-    /// inversely proportional to their number. Cheap densities may use up to five times this number.
+    /// The largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, the
+    /// limit is inversely proportional to the number of coordinates. If the density is cheap, a refinement may use up
+    /// to five times this number.
     pub max_gradients: u64,
 }
 
 impl Default for Policy {
-    /// Returns the defaults: means within a tenth of a standard deviation, which is invisible in plots; standard
-    /// deviations within 8 %, twice the standard error of an estimate from 300 independent draws; one false alarm in
-    /// twenty; 512 effective draws, two for each of 256 chains; and two million gradients, which take ten seconds to a
-    /// minute.
+    /// Returns the default policy. The mean has a tolerance of a tenth of a standard deviation, which is invisible in
+    /// plots. The standard deviation has a tolerance of 8 %, which is twice the standard error of an estimate from 300
+    /// independent draws. One test in twenty gives a false alarm. The effective sample size is 512, which is two draws
+    /// for each of 256 chains. The budget of two million gradients takes ten seconds to a minute.
     fn default() -> Self {
         Self {
             mean_error: 0.1,
@@ -55,10 +58,10 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Checks the range of each number.
+    /// Checks that each number is within its range.
     ///
     /// # Errors
-    /// Fails with a sentence that names the number outside its range and its value.
+    /// Fails with a sentence that contains the invalid number and its name.
     pub fn validate(&self) -> Result<(), SettingError> {
         let errors = [("mean_error", self.mean_error), ("sd_error", self.sd_error)];
         for (name, error) in errors {
@@ -88,77 +91,79 @@ impl Policy {
         Ok(())
     }
 
-    /// Returns whether all values are the defaults. Files omit a default policy.
+    /// Returns whether all values are the defaults. A default policy is omitted from files.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns the number of standard errors beyond which a two-sided test rejects, 1.96 by default.
+    /// Returns the number of standard errors above which a two-sided test rejects. With the default policy it is 1.96.
     pub fn confidence(&self) -> f64 {
         -inv_phi(0.5 * self.failure_probability)
     }
 
-    /// Returns the number of standard errors beyond which the largest of several tests rejects, by Bonferroni's
-    /// inequality: 2.6 for five tests, 3.9 for six hundred.
+    /// Returns the number of standard errors above which the largest of several test statistics is rejected, by
+    /// Bonferroni's inequality. With the default policy it is 2.6 for five tests and 3.9 for six hundred tests.
     pub fn confidence_of(&self, tests: usize) -> f64 {
         -inv_phi(0.5 * self.failure_probability / tests as f64)
     }
 
-    /// Returns the relative standard error of a global parameter's standard deviation beyond which a mixed stationary
-    /// phase is extended. At this value, half the width of the confidence interval equals the allowed error. In a
-    /// stochastic volatility series of length 1000, the level has long tails, because the persistence may be close to
-    /// 1. After 700 effective draws, its standard deviation was 0.201 with one seed of the chains and 0.224 with
-    /// another.
+    /// Returns the largest relative standard error that the standard deviation of a global parameter may have after a
+    /// mixed stationary phase. If the error is larger, the phase is extended. At this limit, half the width of the
+    /// confidence interval equals the allowed error. In a stochastic volatility series of length 1000, the level has
+    /// long tails, because the persistence may be close to 1. After 700 effective draws, the standard deviation of the
+    /// level was 0.201 with one seed of the chains and 0.224 with another seed.
     pub fn vague(&self) -> f64 {
         self.sd_error / self.confidence()
     }
 
-    /// Returns the largest share of a coordinate's variance, or of the mass, that the draws may miss. The relative
-    /// error of a standard deviation is then about half of this share.
+    /// Returns the largest share of a coordinate's variance, or of the total mass, that the draws may miss. The
+    /// relative error of a standard deviation is then about half of this share.
     pub fn unreached(&self) -> f64 {
         2.0 * self.sd_error
     }
 
-    /// Returns the number of nats by which the bound of a mixture may be below the bound of another result. If a mode
-    /// one standard deviation away moves the mean by its limit, it has this share of the mass, and a bound without the
-    /// mode is lower by the same number of nats.
+    /// Returns the number of nats by which the ELBO of a mixture may be below the ELBO of another result. If omitting a
+    /// mode at a distance of one standard deviation changes the mean by the allowed error, the mode has this share of
+    /// the mass. The ELBO without the mode is then lower by the same number of nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }
 
-    /// Returns the largest divergence of an approximation from the posterior, per coordinate in nats. It is twice the
-    /// divergence `½ δ² + s²` of a normal whose mean and standard deviation are off by their limits, because the
-    /// estimate of a divergence has an error of about its own size.
+    /// Returns the largest divergence of an approximation from the posterior, in nats per coordinate. It is twice the
+    /// divergence `½ δ² + s²` of a normal distribution whose mean and standard deviation differ from the correct values
+    /// by the allowed errors. The factor of two is needed because the estimate of a divergence has an error of about
+    /// its own size.
     pub fn divergence_of_a_coordinate(&self) -> f64 {
         2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
     }
 
-    /// Returns the number of gradients beyond which a refinement of `dim` coordinates starts no further stationary
-    /// phase. `work` is the number of elementary operations per gradient, if known. Two million gradients of a hundred
-    /// coordinates take ten seconds to a minute, and two million gradients of twenty coordinates with few data take a
-    /// second. Such densities may have five times as many.
+    /// Returns the number of gradients above which a refinement of `dim` coordinates does not start another stationary
+    /// phase. `work` is the number of elementary operations per gradient, if it is known. Two million gradients take
+    /// ten seconds to a minute for a hundred coordinates, but only a second for twenty coordinates with few data. Such
+    /// cheap densities may use five times as many gradients.
     pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
-        // The map between coordinates needs a product with a matrix.
+        // The map between the two coordinate systems takes a product with a matrix.
         let map = (dim * dim) as u64;
         let affordable = work.map_or(0, |work| WORK / (work + map).max(1));
         limit.max(affordable.min(CHEAP * limit))
     }
 
-    /// Returns the smallest budget of gradients if the cost of the map is proportional to the dimension, as for sparse
-    /// precisions. It allows 150 transitions, whose steps shrink with the fourth root of the dimension.
+    /// Returns the smallest budget of gradients for a map whose cost is proportional to the dimension, as for sparse
+    /// precisions. The budget allows 150 transitions, whose step sizes are proportional to the inverse fourth root of
+    /// the dimension.
     pub(crate) fn least_gradients(&self, dim: usize) -> u64 {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
 
-    /// Returns the number of fresh draws of the first evaluation. It suffices if at least one draw in eight is
+    /// Returns the number of fresh draws in the first evaluation. This number suffices if at least one draw in eight is
     /// effective.
     pub fn evaluation_draws(&self) -> usize {
         (8.0 * self.effective_draws) as usize
     }
 
-    /// Returns the number of draws in the preview after which the driver may abandon a family for a richer one. It
-    /// equals the required number of effective draws.
+    /// Returns the number of draws in the preview of a family, after which the driver may abandon the family for a
+    /// richer one. This number equals the required effective sample size.
     pub fn preview_draws(&self) -> usize {
         self.effective_draws as usize
     }

@@ -1,9 +1,9 @@
-//! Pareto-smoothed importance sampling, with the same results as ArviZ's `psislw`.
+//! Pareto-smoothed importance sampling. The results are the same as those of ArviZ's `psislw`.
 //!
-//! The method fits a generalised Pareto distribution to the largest weights and replaces them by order statistics of
-//! that distribution. The shape k̂ of this distribution determines how many moments of the weights are finite. The
-//! reference is Vehtari, Simpson, Gelman, Yao and Gabry, *Pareto smoothed importance sampling*, JMLR 25(72), 2024. The
-//! fit follows Zhang and Stephens (Technometrics 51, 2009) with the weak prior of that paper.
+//! The method fits a generalised Pareto distribution to the largest weights and replaces these weights by the expected
+//! order statistics of the distribution. The fitted shape k̂ determines how many moments of the weights are finite. The
+//! method is described in Vehtari, Simpson, Gelman, Yao and Gabry, *Pareto smoothed importance sampling*, JMLR
+//! 25(72), 2024. The fit follows Zhang and Stephens (Technometrics 51, 2009), with the weak prior of the former paper.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -12,21 +12,23 @@ use crate::reduce::sum;
 /// Smoothed importance weights and the shape of their tail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Psis {
-    /// The normalised smoothed log weights, in the order of the input.
+    /// The logarithms of the smoothed and normalised weights, in the order of the input.
     pub log_weights: Vec<f64>,
-    /// The shape k̂ of the fitted tail. It is infinite if fewer than five weights exceed the cutoff, which are too few
-    /// for a fit.
+    /// The shape k̂ of the fitted tail. It is infinite if fewer than five weights exceed the cutoff, because such a
+    /// tail is too short for a fit.
     pub khat: f64,
 }
 
-/// Returns the value of k̂ above which importance sampling with `draws` draws is unreliable: `min(1 − 1/log₁₀ S, 0.7)`.
+/// Returns `min(1 − 1/log₁₀ S, 0.7)` for S = `draws`. If k̂ exceeds this value, importance sampling with S draws is
+/// unreliable.
 pub fn khat_threshold(draws: usize) -> f64 {
     (1.0 - 1.0 / (draws as f64).log10()).min(0.7)
 }
 
-/// Smooths `log_weights` (NaN is treated as −∞). `relative_efficiency` is 1 for independent draws.
+/// Smooths the importance weights whose logarithms are `log_weights`. NaN is treated as −∞. `relative_efficiency` is 1
+/// for independent draws.
 ///
-/// If no weight is finite, the weights are returned unchanged with an infinite k̂.
+/// If no weight is finite, the function returns the weights unchanged, with an infinite k̂.
 pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     let mut x = log_weights.to_vec();
     let Some(tail) = Tail::of(&mut x, relative_efficiency) else {
@@ -56,12 +58,13 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
     Tail::of(&mut x, relative_efficiency).map_or(f64::INFINITY, |tail| tail.fit(&x).0)
 }
 
-/// Computes the tail index k̂ of a quantity's draws, in any order. It is the shape of a generalised Pareto distribution
-/// fitted to the heavier of the two tails, so moments of order 1/k̂ and higher do not exist. It equals `pareto_khat` of
-/// the R package posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as the tails in [`psis`].
+/// Computes the tail index k̂ of the draws of a quantity, which may be in any order. It is the shape of a generalised
+/// Pareto distribution that is fitted to each tail, and the heavier tail counts. Moments of order 1/k̂ and higher do
+/// not exist. The result equals that of `pareto_khat` in the R package posterior (Vehtari et al. 2024, section 3.2),
+/// with tails of the same length as in [`psis`].
 ///
-/// Returns `None` if a draw is not finite, or if neither tail has five draws beyond a threshold because the quantity is
-/// bounded or the draws are too few.
+/// Returns `None` if any draw is not finite. Also returns `None` if both tails have fewer than five draws beyond the
+/// threshold, because the quantity is bounded or there are too few draws.
 pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     let size = draws.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
     if !draws.iter().all(|x| x.is_finite()) || size == 0.0 {
@@ -82,8 +85,8 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
-/// Returns the standard error `(1 + k̂) / √m` of a tail index k̂ from the given number of effective draws, with m draws
-/// in the tail.
+/// Returns the standard error `(1 + k̂) / √m` of a tail index k̂, where m is the number of draws in the tail for the
+/// given number of effective draws.
 pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
     let tail = tail_length(effective as usize, 1.0).max(1) as f64;
     (1.0 + khat) / tail.sqrt()
@@ -122,8 +125,8 @@ impl Tail {
         Some(Self { cutoff, order })
     }
 
-    /// The shape is infinite if fewer than five weights remain to fit, or if a quarter of them are zero relative to the
-    /// largest.
+    /// The shape is infinite if fewer than five weights remain to be fitted, or if a quarter of them are zero relative
+    /// to the largest weight.
     fn fit(&self, x: &[f64]) -> (f64, f64) {
         if self.order.len() <= 4 {
             return (f64::INFINITY, 0.0);
@@ -144,8 +147,8 @@ fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
     let grid = 30 + n.sqrt() as usize;
     let quartile = sorted[(n / 4.0 + 0.5) as usize - 1];
     let largest = sorted[sorted.len() - 1];
-    // A logarithm costs as much as a dozen products. If eight factors leave the range of the exponents, each has its
-    // own logarithm.
+    // A logarithm costs as much as a dozen products. If the product of eight factors is outside the range of the
+    // exponents, the logarithm of each factor is computed separately.
     let log_of_product = |b: f64, some: &[f64]| {
         let product = some.iter().map(|x| 1.0 - b * x).product::<f64>();
         match product.is_normal() {
@@ -174,7 +177,7 @@ fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
         .iter()
         .map(|own| 1.0 / likelihood.iter().map(|l| (l - own).exp()).sum::<f64>())
         .collect();
-    // Negligible and undefined weights contribute nothing.
+    // Negligible and undefined weights do not contribute.
     for w in &mut weights {
         let counts = *w >= 10.0 * f64::EPSILON;
         if !counts {

@@ -1,4 +1,5 @@
-//! A fit and, if required, its refinement as a single algorithm, so that budgets, traces and checkpoints cover both.
+//! A fit and, if required, its refinement as a single algorithm. Budgets, traces and checkpoints therefore apply to
+//! both.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};

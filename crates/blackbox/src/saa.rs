@@ -1,15 +1,17 @@
-//! Sample-average approximation: Newton's method on fixed draws, in deterministic stages whose number of draws doubles.
+//! Sample-average approximation. Newton's method runs on fixed draws, in deterministic stages, and the number of draws
+//! doubles from stage to stage.
 //!
 //! Each stage fixes M draws with matched moments ([`NoiseSource::matched`]) and minimises the sample average of the
-//! negated bound by a trust-region Newton method. The next stage uses twice as many fresh draws and starts from the
-//! last optimum. The gain of a stage on its fresh draws measures the distance of the last optimum from the true one.
-//! Sampling errors are independent and proportional to 1/M, so if a stage with M draws gains G after a stage with M'
-//! draws, its optimum is `G M'/(M + M')` from the true one. The fit has converged when that distance plus one standard
-//! error is within the tolerance, so convergence is never judged on the draws of the optimisation.
+//! negated ELBO by a trust-region Newton method. The next stage uses twice as many fresh draws and starts from the last
+//! optimum. The gain of a stage on its fresh draws shows how far the last optimum was from the true optimum. The
+//! sampling errors of the stages are independent and proportional to 1/M. If a stage with M draws gains G after a stage
+//! with M' draws, its optimum is therefore `G M'/(M + M')` nats from the true optimum. The fit has converged when this
+//! distance plus one standard error is within the tolerance, so convergence is never judged on the same draws as the
+//! optimisation.
 //!
 //! Optimising an ELBO on fixed draws is the idea of Giordano, Ingram and Broderick, *Black box variational inference
-//! with a deterministic objective* (JMLR 25, 2024). Matched moments, doubling and the stopping rule are specific to
-//! Jensen.
+//! with a deterministic objective* (JMLR 25, 2024). The matched moments, the doubling and the stopping rule are
+//! specific to Jensen.
 
 use std::sync::Arc;
 
@@ -31,16 +33,16 @@ use crate::reduce::mean_se;
 /// The settings of the sample-average approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SaaSettings {
-    /// The largest estimated distance from the family's best bound, in nats. `None` means 0.001 per coordinate, at
-    /// least 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
+    /// The largest estimated distance from the best ELBO of the family, in nats. `None` means 0.001 per coordinate, but
+    /// at least 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
     pub tolerance: Option<f64>,
-    /// The number of draws of the first stage. `None` means 128, or enough for exact second moments if that is at most
-    /// 512 (full rank: 2048).
+    /// The number of draws in the first stage. `None` means 128, or the number that gives exact second moments if that
+    /// is at most 512. For the full-rank family, this limit is 2048.
     pub first_draws: Option<usize>,
-    /// The largest number of draws of a stage. It may double once if twice as many draws suffice. It is lower (at least
-    /// 256) if coordinates times draws would exceed 2²³, to bound memory.
+    /// The largest number of draws in a stage. It may double once if twice as many draws suffice. To bound memory, it
+    /// is reduced (but not below 256) if coordinates times draws would exceed 2²³.
     pub max_draws: usize,
-    /// The largest number of Hessian-vector products on all draws of a stage, in all stages together.
+    /// The largest total number of Hessian-vector products in all stages. One product is over all draws of a stage.
     pub max_products: u64,
 }
 
@@ -70,8 +72,9 @@ impl SaaSettings {
         within_memory(self.max_draws, dim)
     }
 
-    /// Returns the number of draws of the largest stage if the bound is `remaining` nats from its optimum. Twice as
-    /// many draws would halve that distance (in practice two thirds of it remain), which may be within the tolerance.
+    /// Returns the number of draws for the largest stage if the ELBO is `remaining` nats from its optimum. Twice as
+    /// many draws would halve this distance in theory and reduce it by a third in practice, which may bring it within
+    /// the tolerance.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)
@@ -82,7 +85,8 @@ impl SaaSettings {
 
     fn first_draws(&self, family: &dyn Family) -> usize {
         let noise_dim = family.noise_dim();
-        // A covariance with more rows than draws would be fitted to the draws instead of averaged over them.
+        // If a covariance has more rows than there are draws, the fit overfits the draws instead of averaging over
+        // them.
         let most = if family.free_rows() > 0 {
             MOST_FIRST
         } else {
@@ -101,14 +105,14 @@ impl SaaSettings {
 const DRAWS_A_ROW: usize = 4;
 const MOST_FIRST: usize = 2048;
 
-/// Whether the optimum of the first stage is a covariance that other draws would reproduce.
+/// Returns whether the first stage has enough draws for a covariance that other draws would reproduce.
 pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
 
-/// Largest number of Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may use as
-/// the richer family. In the dimensions in which low-rank factors are chosen, further products rarely lead to a trusted
-/// fit.
+/// The largest number of Hessian-vector products for an [ill-conditioned](Family::is_ill_conditioned) family that is
+/// the richer one of two. In the dimensions in which the low-rank family is chosen, further products rarely lead to a
+/// trusted fit.
 const HARD_PRODUCTS: u64 = 100;
 
 const HARD_DRAWS: usize = 512;
@@ -152,24 +156,24 @@ impl Fitting for SaaSettings {
     }
 }
 
-/// Keeps the product of coordinates and draws below 2²³, with at least 256 draws.
+/// Limits the product of coordinates and draws to 2²³, but allows at least 256 draws.
 pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
     draws.min(((1 << 23) / dim.max(1)).max(256))
 }
 
-/// The algorithm on fixed draws, whose output is ω.
+/// The sample-average approximation. Its result is the vector of parameters ω.
 pub struct Saa<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
     source: NoiseSource,
     settings: SaaSettings,
     start: Vec<f64>,
-    /// Separates the draws of the stages of two fits with the same seed.
+    /// A number that separates the draws of two fits with the same seed.
     stream: u64,
     cache: Option<(u64, Objective<'a, D>)>,
 }
 
-/// The state of [`Saa`].
+/// The state of [`Saa`] between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SaaState {
     newton: Newton,
@@ -178,14 +182,14 @@ pub struct SaaState {
     fine: bool,
     entry_lanes: Vec<f64>,
     entry: f64,
-    /// The last estimate of the distance from the optimum, and its standard error, in nats.
+    /// The last estimate of the distance from the optimum, followed by its standard error, in nats.
     gap: [f64; 2],
     calls: Calls,
     taken: u64,
     products: u64,
 }
 
-/// Number of Newton iterations of a stage after which it gives up on its model of the objective. For smooth densities a
+/// The number of Newton iterations after which a stage gives up on its model of the objective. For smooth densities, a
 /// stage takes a few iterations, or a few dozen from a poor start.
 const ROUND_ITERATIONS: u64 = 100;
 
@@ -203,7 +207,8 @@ impl MethodState for SaaState {
 }
 
 impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
-    /// Creates a fit of `family` from `start`. Fits with the same seed need different `stream`s.
+    /// Creates a fit of `family` that starts at the parameters `start`. Fits with the same seed need different values
+    /// of `stream`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -276,7 +281,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             objective.value(&omega);
             let half = state.lanes / 2;
             let now = objective.lane_values();
-            // A draw and its mirror image are one observation.
+            // A draw and its mirror image together are one observation.
             let pairs: Vec<f64> = (0..half)
                 .map(|l| {
                     let difference = |i: usize| now[i] - state.entry_lanes[i];

@@ -14,26 +14,27 @@ use crate::policy::Policy;
 use crate::refine::{RefineSettings, RefineWhen};
 use crate::starts::StartSettings;
 
-/// The choice of the family.
+/// The choice of the family to fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
     /// The policy chooses the family. In 500 or more dimensions, the fit begins with the conditionally structured
     /// Gaussian if a few coordinates are neighbours of most others ([`begins_conditional`](crate::begins_conditional)).
     /// Otherwise it begins with a mean-field Gaussian. If k̂ is too large, a sparse, full-rank (up to 400 dimensions)
-    /// or low-rank Gaussian follows, starting from the mean field. If that also fails its checks, the conditionally
-    /// structured Gaussian follows for models with at least 100 dimensions. If the starts find other modes that are not
-    /// relabellings, a mixture follows (up to 64 dimensions). The fit reports all families.
+    /// or low-rank Gaussian follows, which starts from the mean-field Gaussian. If that family also fails its checks
+    /// and the model has at least 100 dimensions, the conditionally structured Gaussian follows. If the starts find
+    /// other modes that are not relabellings, a mixture follows (in up to 64 dimensions). The fit reports all these
+    /// families.
     Auto,
-    /// The given family only.
+    /// Only the given family is fitted.
     Only(FamilyKind),
-    /// A caller's own family. The identity of a run contains its name and its number of parameters. Stored settings
-    /// with a caller's own family cannot be read.
+    /// A caller's own family is fitted. The identity of a run contains its name and its number of parameters. Settings
+    /// with a caller's own family cannot be read from a file.
     #[serde(serialize_with = "named", skip_deserializing)]
     Own(Arc<dyn Family>),
 }
 
-/// Families are equal if they have the same name and the same number of parameters.
+/// Two families are equal if they have the same name and the same number of parameters.
 impl PartialEq for dyn Family {
     fn eq(&self, other: &Self) -> bool {
         (self.name(), self.parameters()) == (other.name(), other.parameters())
@@ -57,7 +58,7 @@ impl<F: Family> From<F> for FamilyChoice {
 }
 
 impl FamilyChoice {
-    /// Returns the chosen family on a space, or `None` if the policy chooses.
+    /// Returns the requested family on a space, or `None` if the policy chooses the family.
     pub fn asked(&self, space: &Space) -> Option<Arc<dyn Family>> {
         match self {
             Self::Auto => None,
@@ -66,11 +67,11 @@ impl FamilyChoice {
         }
     }
 
-    /// Returns the family of a result with this name.
+    /// Returns the family of a result, given its name.
     ///
     /// # Panics
-    /// Panics if the result belongs to a caller's own family, but this choice does not. A [fit](crate::fit) rejects
-    /// such a checkpoint.
+    /// Panics if the result belongs to a caller's own family but this choice does not. [`fit`](crate::fit) rejects a
+    /// checkpoint with such a result.
     pub(crate) fn named(&self, name: &FamilyName, space: &Space) -> Arc<dyn Family> {
         match (name.kind(), self) {
             (Some(kind), _) => kind.build(space.clone()),
@@ -80,41 +81,43 @@ impl FamilyChoice {
     }
 }
 
-/// Everything that influences the result of a fit.
+/// All settings that influence the result of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The seed of all random numbers.
+    /// The seed from which all random numbers are generated.
     pub seed: u64,
-    /// The instruction set of the kernels. Checkpoints identify it by name.
+    /// The SIMD level of the kernels. Checkpoints store its name.
     #[serde(skip, default = "Simd::detect")]
     pub simd: Simd,
-    /// The method.
+    /// The optimisation method.
     pub method: Method,
-    /// The family.
+    /// The choice of the family to fit.
     pub family: FamilyChoice,
     /// The settings of the starts.
     pub start: StartSettings,
     /// The required accuracy of the reported numbers.
     #[serde(default, skip_serializing_if = "Policy::is_default")]
     pub policy: Policy,
-    /// The number of fresh draws for the final bound and k̂. The default is the number that the policy requires, unless
-    /// fewer draws suffice. If k̂ is uncertain, the fit uses up to 8 or 32 times this number.
+    /// The number of fresh draws from which the final ELBO and k̂ are estimated. The default is the number that the
+    /// policy requires, unless fewer draws suffice. If k̂ is uncertain, the fit uses up to 8 or 32 times this number.
     pub evaluation_draws: usize,
     /// The settings of the refinement.
     #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
     pub refine: RefineSettings,
-    /// The largest number of bytes for a method's tables of records. It does not affect results.
+    /// The largest number of bytes for the tables of records that a method stores. The limit does not affect results.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
-    /// For each coordinate, the number of the array to which it belongs. If the list is empty, all coordinates may
-    /// belong to one array. Jensen treats modes that differ by a permutation of array elements as one answer.
+    /// For each coordinate, the number of the array to which the coordinate belongs. If the list is empty, all
+    /// coordinates may belong to one array. Jensen treats modes that differ by a permutation of array elements as one
+    /// answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
-    /// The name of each coordinate, for messages. If the list is empty, messages number the coordinates.
+    /// The name of each coordinate, which messages use. If the list is empty, messages use the index of the coordinate
+    /// instead.
     #[serde(skip)]
     pub names: Vec<String>,
-    /// The relation of each coordinate to its reported value, identity by default. The moments of the reported values
-    /// must also be accurate.
+    /// The relation between each coordinate and its reported value, which is the identity by default. The moments of
+    /// the reported values must also be accurate.
     #[serde(skip)]
     pub scales: Vec<Scale>,
 }
@@ -139,13 +142,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns whether the fit may continue with a refinement.
+    /// Returns whether a refinement may follow the fit.
     pub fn may_refine(&self) -> bool {
         self.refine.when != RefineWhen::Never
     }
 
-    /// Returns whether the policy chooses method and family. Jensen reports a fit with a requested method or family
-    /// without refinement or weights.
+    /// Returns whether the policy chooses the method and the family. A fit with a requested method or family is
+    /// reported without refinement and without weights.
     pub fn is_policy(&self) -> bool {
         matches!(self.method, Method::Auto(_)) && self.family == FamilyChoice::Auto
     }
@@ -153,7 +156,7 @@ impl Settings {
     /// Checks that counts and tolerances are positive.
     ///
     /// # Errors
-    /// Fails with a sentence that names the setting and its value.
+    /// Fails with a sentence that contains the setting and its value.
     pub fn validate(&self) -> Result<(), SettingError> {
         positive([
             ("evaluation_draws", self.evaluation_draws as f64),

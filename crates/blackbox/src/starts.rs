@@ -1,10 +1,11 @@
-//! Several short fits from different points, of which the driver keeps the best.
+//! Several short fits from different starting points, of which the driver keeps the best.
 //!
-//! Every start is a mean-field fit on the same few draws, so the bounds of starts are directly comparable. For most of
-//! its path, a start uses even fewer draws. It ends early if it reaches the optimum of an earlier start. Its initial
-//! spread comes from the curvature of the density (at most 1), so extreme scales do not put the first draws outside the
-//! range. A start maximises the bound instead of the density, because in a centred hierarchy the bound has an optimum
-//! while the density has no finite mode. Starts that end in different optima of comparable bound reveal several modes.
+//! Every start is a mean-field fit on the same few draws, so the ELBOs of the starts are directly comparable. For most
+//! of its path, a start uses even fewer draws. A start ends early if it reaches the optimum of an earlier start. Its
+//! initial spread is computed from the curvature of the density (and is at most 1), so that extreme scales do not put
+//! the first draws outside the range of the density. A start maximises the ELBO instead of the density, because in a
+//! centred hierarchy the ELBO has an optimum while the density has no finite mode. If starts end in different optima
+//! with comparable ELBOs, the posterior has several modes.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -42,20 +43,22 @@ const WAVE: usize = 4;
 
 const TOLERANCE: f64 = 0.1;
 
-/// A start lags behind if its bound would be this many nats below the best bound even if each remaining iteration
-/// gained twice the last prediction. For rough densities, such as solvers with loose tolerances, steps shrink far from
-/// any optimum, and each small step costs as much as a useful one.
+/// The number of nats by which a start may fall behind. A start lags if its ELBO would remain this far below the best
+/// ELBO even if each remaining iteration gained twice the last prediction. For rough densities, such as those that use
+/// solvers with loose tolerances, steps shrink far from any optimum, and each small step costs as much as a useful
+/// step.
 const BEHIND: f64 = 20.0;
-/// Iterations that a lagging start may take.
+/// The number of iterations that a lagging start may still take.
 const PATIENCE: u64 = 5;
 
-/// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be in a region
-/// where rounding errors dominate the density. For example, the difference of two log gamma functions of 1e85 is noise
-/// that may exceed any bound, with derivatives of 1e70. The bound of such a start counts as not finite.
+/// The predicted gain in nats, relative to the size of the ELBO, at which rounding errors are assumed to dominate the
+/// density around a start that does not advance. For example, the difference of two log gamma functions of 1e85
+/// consists of rounding errors. Such a value may exceed any ELBO, and its derivatives are about 1e70. The ELBO of such
+/// a start counts as not finite.
 const ABSURD: f64 = 1e6;
 
 impl StartsState {
-    /// Returns the evaluations so far.
+    /// Returns the number of evaluations so far.
     pub fn calls(&self) -> Calls {
         self.calls
     }
@@ -73,7 +76,8 @@ impl StartsState {
         })
     }
 
-    /// Returns the results of the finished starts, or the current points of the running ones if none has finished.
+    /// Returns the results of the finished starts. If no start has finished, the function returns the current points of
+    /// the running starts.
     pub fn outcomes(&self) -> Vec<StartOutcome> {
         if !self.outcomes.is_empty() {
             return self.outcomes.clone();
@@ -114,7 +118,8 @@ impl Running {
         }
     }
 
-    /// Runs one iteration. Returns `None` if more follow, otherwise whether the start reached an optimum.
+    /// Performs one iteration. Returns `None` if more iterations follow, and otherwise whether the start reached an
+    /// optimum.
     fn step<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
@@ -163,7 +168,7 @@ impl Running {
     }
 }
 
-/// The starts as an algorithm. A step is one Newton iteration of each running start.
+/// The starts as an algorithm. One step performs one Newton iteration for each running start.
 pub struct Starts<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -171,11 +176,11 @@ pub struct Starts<'a, D: TwiceDifferentiable> {
     settings: StartSettings,
     objective: Objective<'a, D>,
     scouts: Vec<Objective<'a, D>>,
-    /// After an interrupt no further start begins, because the density is no longer evaluated.
+    /// After an interrupt, no further start begins, because the density is no longer evaluated.
     interrupt: Option<&'a Interrupt<'a>>,
 }
 
-/// The state of [`Starts`].
+/// The state of [`Starts`] between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartsState {
     outcomes: Vec<StartOutcome>,
@@ -185,7 +190,7 @@ pub struct StartsState {
 }
 
 impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
-    /// The family of the starts.
+    /// The family that the starts fit.
     pub const KIND: FamilyKind = FamilyKind::MeanField;
 
     /// Creates the starts for a density.
@@ -214,7 +219,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Lets an interrupt end a step.
+    /// Makes the starts end a step when the interrupt is raised.
     pub fn heeding(self, interrupt: &'a Interrupt<'a>) -> Self {
         Self {
             interrupt: Some(interrupt),
@@ -222,7 +227,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Sets the array to which each coordinate belongs, as ascending numbers.
+    /// Sets the array to which each coordinate belongs. The numbers of the arrays are ascending.
     pub fn of_variables(mut self, variables: &[usize]) -> Self {
         self.points.variables = variables.to_vec();
         self
@@ -232,7 +237,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         self.interrupt.is_some_and(Interrupt::is_over)
     }
 
-    /// Returns the first random point with finite density, gradient and curvature.
+    /// Returns the first random point at which the density, its gradient and its curvature are finite.
     pub fn first_finite_point(&self) -> Option<Vec<f64>> {
         (0..self.points.attempts(0))
             .take_while(|_| !self.is_over())

@@ -1,16 +1,16 @@
-//! The mean, standard deviation and quantiles of draws.
+//! Summaries of draws by their mean, standard deviation and quantiles.
 
 use jensen_math::order::quantile;
 use serde::{Deserialize, Serialize};
 
 use crate::reduce::mean_se;
 
-/// A summary of the marginal posterior of a variable, computed from its draws. The values are NaN if any draw is NaN.
+/// A summary of the marginal posterior of a quantity, computed from its draws. All values are NaN if any draw is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The mean.
+    /// The mean of the draws.
     pub mean: f64,
-    /// The standard deviation with divisor n − 1.
+    /// The standard deviation of the draws, with the divisor n − 1.
     pub sd: f64,
     /// The 5 % quantile.
     pub q05: f64,
@@ -21,7 +21,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Returns the summary of draws in any order.
+    /// Returns the summary of draws, which may be in any order.
     pub fn of(draws: &[f64]) -> Self {
         let (mean, se) = mean_se(draws);
         let mut sorted = draws.to_vec();
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn agrees_with_numpy() {
-        // The values are numpy.quantile([1, 2, 4, 8, 16], [0.05, 0.5, 0.95]) and numpy.std(ddof=1).
+        // The expected values are numpy.quantile([1, 2, 4, 8, 16], [0.05, 0.5, 0.95]) and numpy.std(ddof=1).
         let summary = Summary::of(&[16.0, 1.0, 8.0, 2.0, 4.0]);
         assert!((summary.q05 - 1.2).abs() < 1e-15);
         assert_eq!(summary.q50, 4.0);

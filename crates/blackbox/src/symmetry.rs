@@ -1,14 +1,14 @@
-//! Tests whether a relabelling maps modes onto each other.
+//! Tests whether a relabelling maps two modes onto each other.
 //!
-//! An exchange of unordered mixture components leaves the density unchanged. The posterior therefore has a mode for
-//! every order, and all these modes are the same answer. A relabelling is a map T that permutes coordinates, changes
-//! signs, or rotates some of them (as a permutation rotates the coordinates of a simplex). T takes one mode to the
-//! other *and* leaves the density unchanged, up to rounding, at random points. The masses of the two modes are then
-//! equal, even if few draws have visited them.
+//! If mixture components have no order, exchanging them leaves the density unchanged. The posterior therefore has a
+//! mode for each order, and all these modes are the same answer. A relabelling is a map T that permutes coordinates,
+//! changes their signs, or rotates some of them (as a permutation rotates the coordinates of a simplex). T must take
+//! one mode to the other, *and* it must leave the density unchanged, up to rounding, at random points. The masses of
+//! the two modes are then equal, even if few draws have visited them.
 //!
-//! The search matches coordinates by position if their positions differ between the two modes. It sets the other
-//! coordinates to zero, which every such map leaves fixed, and matches them by their gradients, which the map must also
-//! preserve.
+//! If the position of a coordinate differs between the two modes, the search matches the coordinate by its position.
+//! The search sets all other coordinates to zero, which every such map leaves fixed, and matches them by their
+//! gradients, which the map must also preserve.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
@@ -17,17 +17,18 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::dot;
 use crate::starts::{OtherMode, StartOutcome, best_start};
 
-/// Standard deviations within which a coordinate matched by position alone must reach its image, and within which no
-/// other coordinate may be its image. The search tries the pairs in sequence.
+/// Pairs of limits in standard deviations, for coordinates that are matched by position alone. A coordinate must be
+/// within the first limit of its image, and no other coordinate may be within the second limit of the image. The search
+/// tries the pairs one after another.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
-/// Largest difference between the log standard deviations of a coordinate and its image.
+/// The largest difference between the log standard deviations of a coordinate and of its image.
 const ALIKE: f64 = 0.7;
 
-/// Largest distance in standard deviations, in any coordinate, between the image of a mode and the matching mode.
+/// The largest distance between the image of a mode and the matching mode, in standard deviations of any coordinate.
 const AT: f64 = 2.0;
 
-/// Largest number of coordinates that a map may rotate together. Finding the rotation takes the same number of
+/// The largest number of coordinates that a map may rotate together. Finding the rotation takes the same number of
 /// gradients.
 const TURNED: usize = 48;
 
@@ -42,16 +43,16 @@ pub(crate) const MOST: usize = 50_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Labellings {
-    /// The number of equivalent modes, including the mode itself. It is 1 without relabellings.
+    /// The number of equivalent modes, including the mode itself. If there are no relabellings, the number is 1.
     pub count: usize,
     pub relabelled: Vec<bool>,
-    /// Whether each of the other modes equals the best mode up to signs. The posterior then has two answers that differ
-    /// only in signs.
+    /// For each of the other modes, whether it equals the best mode except for signs. If it does, the posterior has two
+    /// answers that differ only in signs.
     pub mirrored: Vec<bool>,
 }
 
 impl Labellings {
-    /// `variables` gives the array of each coordinate. It is empty if the arrays are unknown.
+    /// `variables` gives the array of each coordinate. It is empty if the arrays are not known.
     pub fn of<D: LogDensity>(
         density: &D,
         source: NoiseSource,
@@ -89,9 +90,9 @@ impl Labellings {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Relabelling {
-    /// The image of each coordinate, with its sign, or `None` for a rotated coordinate.
+    /// The image of each coordinate, with its sign. The entry is `None` for a rotated coordinate.
     to: Vec<Option<(usize, f64)>>,
-    /// The rotated coordinates. The matrix `turn` is orthogonal and row-major.
+    /// The coordinates that are rotated. The matrix `turn` is orthogonal and row-major.
     turned: Vec<usize>,
     turn: Vec<f64>,
 }
@@ -112,7 +113,7 @@ impl Relabelling {
     }
 
     /// Returns whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If
-    /// a single coordinate has two modes, a summary of one mode is wrong for it.
+    /// a coordinate by itself has two modes, a summary of one mode is wrong for that coordinate.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
@@ -123,8 +124,8 @@ impl Relabelling {
 }
 
 fn orbit(mean: &[f64], sd: &[f64], maps: &[Relabelling]) -> usize {
-    // Modes are several standard deviations apart, whereas images of one mode by different maps are equal up to
-    // rounding.
+    // Different modes are several standard deviations apart, whereas the images of one mode under different maps are
+    // equal up to rounding.
     let key = |z: &[f64]| -> Vec<i64> {
         let scaled = z.iter().zip(sd).map(|(z, s)| (z / (1e-3 * s)).round());
         scaled.map(|x| x as i64).collect()
@@ -150,7 +151,7 @@ struct Search<'a, D: LogDensity> {
     workspace: D::Workspace,
 }
 
-/// The possible images of each coordinate, with signs, the most likely first.
+/// The possible images of each coordinate, with their signs. The most likely image comes first.
 type Possible = Vec<Vec<(usize, f64)>>;
 
 impl<'a, D: LogDensity> Search<'a, D> {
@@ -179,7 +180,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         })
     }
 
-    /// Starts with the coordinate itself. A coordinate changes its sign only if it keeps its index.
+    /// The first possible image of a coordinate is the coordinate itself. A coordinate may change its sign only if it
+    /// is its own image.
     fn possible(&self, mean: &[f64], log_sd: &[f64], near: f64) -> Possible {
         let dim = mean.len();
         let may = |i: usize, j: usize, sign: f64| {
@@ -196,8 +198,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// Returns the map that preserves the gradients of the coordinates whose positions do not determine it. `sure` and
-    /// `possible` contain the remaining candidates for their images.
+    /// Returns a map that preserves the gradients of those coordinates whose positions do not determine the map. `sure`
+    /// and `possible` contain the remaining candidates for their images.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];
@@ -255,8 +257,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         Some(map)
     }
 
-    /// Returns gradients, `dim × points`, at points around the mode where the undetermined coordinates are zero, and at
-    /// the images of these points.
+    /// Computes gradients (`dim × points`) at points around the mode where the undetermined coordinates are zero, and
+    /// at the images of these points.
     fn gradients(&mut self, map: &Relabelling, points: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         let mut z = self.around(points, 1.0, 0);
         for (row, to) in z.chunks_mut(points).zip(&map.to) {
@@ -319,7 +321,7 @@ fn columns(z: &[f64], lanes: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64
 }
 
 /// Computes the orthogonal matrix that maps the rows of `here` to the rows of `there`, by least squares. Returns `None`
-/// if no such matrix exists.
+/// if there is no such matrix.
 fn turn(here: &[Vec<f64>], there: &[Vec<f64>]) -> Option<Vec<f64>> {
     let n = here.len();
     let mut gram = vec![0.0; n * n];

@@ -1,21 +1,22 @@
-//! A check that a density decays in its tails. Near the centre, the draws of an improper posterior look like draws of a
-//! wide posterior.
+//! A check that a density decays in its tails. Near the centre, the draws of an improper posterior look like the draws
+//! of a wide posterior.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Distances by which a coordinate moves in both directions, in standard deviations of the approximation.
+/// The distances by which the check moves a coordinate, in both directions, in standard deviations of the
+/// approximation.
 const AWAY: [f64; 2] = [20.0, 200.0];
 
-/// Required decrease of the log density in nats, on at least one side. A Cauchy density decreases by 6 nats within
+/// The required decrease of the log density, in nats, on at least one side. A Cauchy density decreases by 6 nats over
 /// twenty standard deviations.
 const FALLEN: f64 = 1.0;
 
-/// Draws at which the check moves a coordinate. A check from a single point would be too strict. With all effects at
-/// their means, the density of a hierarchy rises as its scale falls. With all abilities of an item response model at
-/// their means, the density rises as their slope grows.
+/// The number of draws at which the check moves a coordinate. A check from a single point would be too strict. If all
+/// effects of a hierarchy are at their means, the density rises as the scale falls. If all abilities in an item
+/// response model are at their means, the density rises as their slope grows.
 const DRAWS: usize = 5;
 
 const MOST: usize = 1024;
@@ -24,10 +25,10 @@ const BLOCK: usize = 512;
 
 type Way = (usize, f64);
 
-/// Returns the first coordinate along which the density far away is about as high as in the bulk of the approximation,
-/// or higher. Only one coordinate moves at a time. The check skips posteriors in more than 1024 dimensions. `spread`
-/// scales the distances: the optimum for a sample of n records that represents N is about √(N/n) standard deviations
-/// from the optimum for all records.
+/// Returns the first coordinate along which the density far away is at least about as high as in the bulk of the
+/// approximation. Only one coordinate moves at a time. The check skips posteriors in more than 1024 dimensions.
+/// `spread` scales the distances. If a sample of n records represents N records, its optimum is about √(N/n) standard
+/// deviations from the optimum for all records.
 pub(crate) fn flat_coordinate<D: LogDensity>(
     density: &D,
     family: &dyn Family,
@@ -121,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_sample_of_records_beside_the_posterior_of_all_is_not_flat() {
-        // A thousand of 2·10⁷ records are weighted. The curvature is that of all records, and the optimum is that of
-        // the thousand.
+        // A thousand of 2·10⁷ records are weighted so that they represent all records. The curvature is that of all
+        // records, but the optimum is that of the thousand.
         let (all, weight) = (2.0e7_f64, 2.0e4_f64);
         let sample = Normal(1.5 * (weight / all).sqrt(), all);
         let family = FamilyKind::MeanField.build(Space::of(&sample));
@@ -131,7 +132,7 @@ mod tests {
         let flat =
             |density: &Normal, spread| flat_coordinate(density, &*family, &omega, source, spread);
         assert_eq!(flat(&sample, weight.sqrt()), None);
-        // In standard deviations of the posterior, the optimum of the sample itself is far away.
+        // Measured in standard deviations of the posterior, the optimum of the sample itself is far away.
         assert_eq!(flat(&sample, 1.0), Some(0));
         // A flat density remains flat at any distance.
         assert_eq!(flat(&Normal(0.0, 0.0), weight.sqrt()), Some(0));

@@ -14,27 +14,27 @@ use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// Absolute value of a bound above which differences have fewer than three correct decimals.
+/// The absolute value of an ELBO above which differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
-/// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate the bound to within a
-/// tenth of a nat.
+/// The largest standard error of the ELBO, in nats. Four thousand draws with usable weights estimate the ELBO to within
+/// a tenth of a nat.
 const VAGUE: f64 = 0.5;
 
-/// Largest divergence in nats, in addition to the policy's allowance for each coordinate. On posteriors with known
-/// moments, the divergence was 0.35 to 0.7 for skewed posteriors of one coordinate whose standard deviations were wrong
-/// by at least a third, and up to 0.17 if they were wrong by at most a tenth. It was 0.34 for eight schools, whose ten
-/// standard deviations were all correct within a fifth.
+/// The largest divergence, in nats, in addition to the policy's allowance for each coordinate. In tests on posteriors
+/// with known moments, the divergence of skewed posteriors of one coordinate was 0.35 to 0.7 if their standard
+/// deviations were wrong by at least a third, and up to 0.17 if they were wrong by at most a tenth. It was 0.34 for
+/// eight schools, whose ten standard deviations were all correct to within a fifth.
 const FAR: f64 = 0.25;
 
 impl Fit {
-    /// Returns every reason to distrust the fit's draws.
+    /// Returns the verdict, with every reason not to trust the draws of the fit.
     ///
-    /// The reasons against the chosen approximation are that the optimiser has not converged, that the importance
-    /// weights have too heavy a tail or change a mean or a standard deviation, that the density is not finite
-    /// everywhere or does not decrease in its tails, that the starts disagree, and that a check after the fit failed.
-    /// Only the last three apply to refined draws that have mixed, because these draws do not depend on the
-    /// approximation's weights. Chains that started in one mode cannot show whether there is another unless they have
+    /// The possible reasons against the chosen approximation are: the optimiser has not converged; the importance
+    /// weights have too heavy a tail, or change a mean or a standard deviation; the density is not finite everywhere,
+    /// or does not decrease in its tails; the starts disagree; or a check after the fit has failed. Only the last three
+    /// of these apply to refined draws that have mixed, because such draws do not depend on the weights of the
+    /// approximation. Chains that started in one mode cannot show whether there is another mode unless they have
     /// visited it, and chains in an improper posterior can appear to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
@@ -69,7 +69,8 @@ impl Fit {
         verdict
     }
 
-    /// Returns the reasons against draws of the chosen approximation alone. They explain why a fit was refined.
+    /// Returns the reasons against draws of the chosen approximation alone. These reasons explain why a fit was
+    /// refined.
     pub fn against_approximation(&self) -> Vec<Reason> {
         self.of_the_approximation().collect()
     }
@@ -85,8 +86,8 @@ impl Fit {
             .chain(self.out_of_reach())
     }
 
-    /// Whether the approximation's components have about the mass that the mode's bound predicts. The weights show
-    /// whether that mass is right.
+    /// Returns whether the components of the approximation have about the mass that the ELBO of the mode predicts. The
+    /// importance weights then show whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -94,10 +95,10 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// Returns an objection if the log evidence of refined draws is below an ELBO, which shows that they miss mass. The
-    /// log evidence of the whole posterior is at least the ELBO, and the log evidence of a part is smaller by the
-    /// logarithm of the part's share. The missing share must exceed the policy's limit by more than its margin for
-    /// sampling error.
+    /// Returns an objection if the log evidence of the refined draws is below an ELBO, which shows that the draws miss
+    /// mass. The log evidence of the whole posterior is at least the ELBO, and the log evidence of a part is smaller by
+    /// the logarithm of its share. The missing share must exceed the policy's limit by more than a margin for sampling
+    /// errors.
     fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
         let bounds = self.families.iter().map(|result| &result.evaluation);
         let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
@@ -118,9 +119,9 @@ impl Fit {
         })
     }
 
-    /// Returns whether refined draws could be trusted if they mixed, because no objection to the fit would also apply
-    /// to them. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close together
-    /// relative to the spreads of the posterior.
+    /// Returns whether refined draws could be trusted if they mixed. They could be trusted if no objection to the fit
+    /// would also apply to them. Modes that are far apart relative to the narrow spreads of a mean-field fit may be
+    /// close together relative to the spreads of the posterior.
     pub(crate) fn could_be_refined(&self) -> bool {
         self.no_end().is_none()
     }
@@ -163,7 +164,7 @@ impl Fit {
         ))
     }
 
-    /// Objections that the weights of the approximation's own draws cannot reveal.
+    /// Returns an objection that the weights of the approximation's own draws cannot reveal.
     fn out_of_reach(&self) -> Option<Reason> {
         let result = self.best();
         result.beyond.map(|Unreached { coordinate, share }| {
@@ -239,8 +240,8 @@ impl Fit {
 const VISITED: f64 = 0.25;
 
 /// Returns whether refined draws show that chains move to another mode and back. Membership of the mode must mix like
-/// any other quantity, and every population must have visited it. All populations together must have spent a fair share
-/// of the time there, compared with the share that its bound predicts.
+/// any other quantity, and every population must have visited the mode. All populations together must also have spent a
+/// fair share of the time there, compared with the share that the ELBO of the mode predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();
@@ -260,14 +261,14 @@ fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
         || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
 }
 
-/// Largest Mahalanobis distance, over all coordinates, from the draws to an optimum that they cover. A mean-field
-/// Gaussian on a ridge is so narrow that its bound has several optima where the posterior has one, and a mode that was
-/// not visited is farther from the draws.
+/// The largest Mahalanobis distance, over all coordinates, between the draws and an optimum that they cover. On a
+/// ridge, a mean-field Gaussian is so narrow that its ELBO has several optima where the posterior has only one mode. A
+/// mode that was not visited is farther from the draws.
 const AMID: f64 = 3.0;
 
 const TELLING: usize = 4;
 
-/// Compares the Mahalanobis distance of the optimum from the mean of the draws with [`AMID`].
+/// Compares the Mahalanobis distance between the optimum and the mean of the draws with [`AMID`].
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -358,8 +359,8 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     })
 }
 
-/// Returns an objection if weights with a small k̂ hide a poor approximation, such as a heavy tail on a side that the
-/// draws do not reach.
+/// Returns an objection if weights with a small k̂ hide a poor approximation, for example because the posterior has a
+/// heavy tail on a side that the draws do not reach.
 fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let divergence = result.evaluation.divergence();
     let limit = FAR + policy.divergence_of_a_coordinate() * result.dim as f64;
@@ -376,7 +377,7 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     })
 }
 
-/// Difference in nats up to which optima are treated as equally high.
+/// The difference in nats up to which two optima count as equally high.
 const LEVEL: f64 = 0.005;
 
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
@@ -407,8 +408,8 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
 mod tests {
     use super::*;
 
-    /// Draws along a ridge. The coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a regular
-    /// grid of quantiles.
+    /// Returns draws along a ridge. The coordinates are a + b/10 and a − b/10, where a and b are standard normal, on a
+    /// regular grid of quantiles.
     fn ridge(count: usize) -> Draws {
         let normal = |k: usize| jensen_math::special::inv_phi((k as f64 + 0.5) / count as f64);
         let common = (0..count).map(normal);
@@ -427,11 +428,11 @@ mod tests {
     fn an_optimum_on_the_ridge_of_the_draws_is_no_other_mode() {
         let draws = ridge(400);
         assert!(is_amid(&draws, &[1.5, 1.5]) && is_amid(&draws, &[-2.0, -1.9]));
-        // The first points are as far from the mean in each coordinate, but no draw is near them. The others are beyond
-        // the ends of the ridge.
+        // In each coordinate, the first points are as close to the mean as some draws, but no draw is near them. The
+        // other points are beyond the ends of the ridge.
         assert!(!is_amid(&draws, &[1.5, -1.5]));
         assert!(!is_amid(&draws, &[4.0, 4.0]));
-        // Seven draws are too few to decide.
+        // Seven draws are too few for a decision.
         assert!(!is_amid(&ridge(7), &[0.0, 0.0]));
     }
 }

@@ -1,14 +1,14 @@
 //! A density that stops evaluating when a step is interrupted.
 //!
 //! A density may itself end an evaluation when the time is up, and return NaN. The wrapper therefore checks the
-//! interrupt again after the evaluation, so no step uses the incomplete result.
+//! interrupt again after the evaluation, so that no step uses the incomplete result.
 
 use std::sync::Arc;
 
 use jensen_density::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_run::Interrupt;
 
-/// A density whose values are NaN once an [`Interrupt`] ends the step.
+/// A density whose values are NaN after an [`Interrupt`] has ended the step.
 pub(crate) struct Watched<'a, D> {
     pub density: &'a D,
     pub interrupt: &'a Interrupt<'a>,
@@ -82,7 +82,7 @@ impl<D: TwiceDifferentiable> TwiceDifferentiable for Watched<'_, D> {
     }
 
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
-        // After the end, a linearisation may be missing.
+        // After the step has ended, there may be no linearisation.
         if self.interrupt.is_over() {
             for row in 0..self.dim() {
                 out.row_mut(row).fill(f64::NAN);

@@ -1,5 +1,6 @@
-//! Prints the declarations of the command line as JSON: for every command its name, its purpose, and its arguments in
-//! the order of its help. `cargo xtask flags` writes them as tables to the book's page on the command.
+//! Prints the declarations of the command line as JSON. For every command, the output contains its name, its purpose,
+//! and its arguments in the order of the help text. `cargo xtask flags` converts the output to tables in the book's
+//! page on the command.
 
 use clap::{Arg, Command};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ fn main() {
 
 fn list(command: &Command, path: &str, found: &mut Vec<Value>) {
     let arguments = command.get_arguments();
-    // The arguments that all commands share are listed with the first command.
+    // The arguments that are common to all commands are listed with the first command.
     let first = path == "jensen";
     let own = |a: &&Arg| !a.is_hide_set() && !["help", "version"].contains(&a.get_id().as_str());
     let shown = arguments.filter(|a| own(a) && (first || !a.is_global_set()));

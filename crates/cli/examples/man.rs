@@ -1,5 +1,5 @@
-//! Writes the man pages of the command and all its subcommands to a folder: `cargo run -p jensen-cli --example man --
-//! FOLDER`.
+//! Writes the man pages of the command and of all its subcommands to a folder: `cargo run -p jensen-cli --example man
+//! -- FOLDER`.
 
 use std::path::Path;
 

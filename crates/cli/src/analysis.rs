@@ -44,10 +44,10 @@ pub fn run(command: AnalysisCommand) -> CommandResult {
     conclude(&summary, trusted, out.as_deref(), say, 9, table)
 }
 
-/// The number of columns of the data that the terminal shows. The report and loadings.csv have all of them.
+/// The number of data columns that are shown on the terminal. The report and loadings.csv contain all columns.
 const SHOWN: usize = 20;
 
-/// The number of factors that fit the terminal.
+/// The number of factors that fit on one line of the terminal.
 const WIDE: usize = 8;
 
 fn table(summary: &AnalysisSummary) -> String {

@@ -13,7 +13,7 @@ use crate::table::seconds;
 
 const SECONDS: f64 = 0.5;
 
-/// The printed object, whose field names are stable.
+/// The object that is printed. The names of its fields do not change between versions.
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]

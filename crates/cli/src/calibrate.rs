@@ -18,7 +18,7 @@ const RANKS: &str = "ranks.csv";
 const TESTS: &str = "calibration.json";
 const PAGE: &str = "report.html";
 
-/// Fits `count` simulated data sets and judges the ranks.
+/// Fits `count` simulated data sets and judges the ranks of the true values.
 pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     let (Some(model), Some(simulator), Some(out)) = (&args.model, &args.simulator, &args.out)
     else {
@@ -30,8 +30,8 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     let mut request = args.request.clone();
     let policy = request.settings(jensen::blackbox::Init::Zero)?.is_policy();
     if policy && request.importance_resample.is_none() {
-        // The ranks are those of the posterior, as the summaries of the policy are. A fit with a requested method or
-        // family is ranked unchanged.
+        // Like the summaries of a fit, the ranks describe the posterior under the default policy. If the user requested
+        // a method or a family, the fit is ranked unchanged.
         request.importance_resample = Some(true);
     }
     let seed = request.seed();

@@ -15,7 +15,7 @@ use crate::limits;
 
 const DATA: [&str; 7] = ["json", "csv", "tsv", "r", "rdump", "dump", "parquet"];
 
-/// Runs the command, which prints diagnostics to standard error and one line per program to standard output.
+/// Runs the command. It prints diagnostics to standard error, and one line for each program to standard output.
 pub fn run(args: &CheckArgs) -> CommandResult {
     let (files, models): (Vec<&PathBuf>, Vec<&PathBuf>) =
         args.files.iter().partition(|path| is_data(path));
@@ -58,7 +58,8 @@ fn is_data(path: &Path) -> bool {
 
 enum Wrong {
     File(Failure),
-    /// The program has errors, by itself or with its data. The diagnostics have already been printed.
+    /// The program has errors, either by itself or in combination with its data. The diagnostics have already been
+    /// printed.
     Program(String),
 }
 
@@ -87,7 +88,7 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
         Some(data) => format!("{name} with {}", data.display()),
         None => name,
     };
-    // Without data, a program is checked without compiling it with data.
+    // If there are no data, the program is checked without being compiled for particular data.
     let functions = model.extension().is_some_and(|e| e == "stanfunctions");
     let needs_none = checked.program.is_some_and(|p| p.data.is_empty()) && !functions;
     if data.is_some() || needs_none {
@@ -106,13 +107,13 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
     })
 }
 
-/// Returns the messages about the program alone. If data are given, they determine the evaluation, and no generated
-/// data are tried.
+/// Returns the messages about the program alone. If there are data, the program is evaluated with these data later, so
+/// it is not tried with generated data here.
 fn diagnosed(source: &Source, has_data: bool) -> Checked {
     let mut checked = stan::check(&source.text, &source.model, &source.includes);
     if let Some(program) = &checked.program {
         let found = stan::unsupported(program);
-        // A program with constructs that cannot be computed is not tried.
+        // A program is not tried if it contains constructs that cannot be evaluated.
         let found = match found.is_empty() && !has_data {
             true => stan::refusals(&Arc::new(program.clone())),
             false => found,
@@ -138,14 +139,15 @@ fn say(checked: &Checked, text: &str, name: &str) {
     }
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colour = std::io::stderr().is_terminal() && !unwanted;
-    // Colours are escape sequences, so they cannot be distinguished from escape sequences in the text.
+    // Colours are escape sequences, which cannot be distinguished from escape sequences that the text itself contains.
     match colour && harmless(text) == text && harmless(name) == name {
         true => remark_coloured(&checked.render(true)),
         false => remark(&checked.render(false)),
     }
 }
 
-/// Prints the line about a program, to standard error if the program itself is printed to standard output.
+/// Prints the line about a program. If the program itself is printed to standard output, the line is printed to
+/// standard error.
 fn report(args: &CheckArgs, line: &str) -> Result<(), Failure> {
     match args.old_syntax {
         true => {

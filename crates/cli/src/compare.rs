@@ -7,7 +7,7 @@ use jensen::compare::{Candidate, compare};
 use crate::args::CompareArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 
-/// Runs the command, which prints one row per fit, the best first.
+/// Runs the command, which prints one row for each fit. The best fit comes first.
 pub fn run(args: &CompareArgs) -> CommandResult {
     let candidates = compare(&args.dirs, &args.log_lik)?;
     if args.json {

@@ -1,4 +1,4 @@
-//! `jensen density`, and the construction of models for `show` and `bench`.
+//! `jensen density`, and the construction of the models that `show` and `bench` use.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::input::read_vectors;
 use crate::limits;
 
-/// The terms of the density to include.
+/// The terms that the density includes.
 #[derive(Clone, Copy)]
 pub struct Terms {
-    /// Whether to include the log-Jacobians of the parameters' transforms.
+    /// Whether the density includes the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// Whether to omit the additive constants of `~` statements.
+    /// Whether the density omits the additive constants of `~` statements.
     pub propto: bool,
 }
 
@@ -49,7 +49,7 @@ pub fn run(args: &DensityArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Builds a model that is evaluated on one thread.
+/// Builds a model whose density is evaluated on a single thread.
 pub fn build(
     model: &Path,
     data: Option<&Path>,

@@ -67,7 +67,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     };
     warn_of_rejected(&drawn);
     let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
-    // Only the stored draws of the fit contain the scale that a search found.
+    // The step-size scale that a search found is stored only in the draws of the fit.
     let read = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
     let header = StanCsvHeader {
         model: name,
@@ -99,7 +99,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
     let mut source = source.with_coordinates(args.coords.as_deref())?;
     let fitted = stored.source(&run)?.data;
     let values = match (&source.data, &fitted) {
-        // Words keep the numbers that they had in the fit.
+        // Words are represented by the same numbers as in the fit.
         (Some(data), Some(fitted)) => data.parse_like(fitted)?,
         (Some(data), None) => data.parse_apart()?,
         (None, _) => {
@@ -178,7 +178,7 @@ fn write_or_print(
     match out {
         Some(file) => write(file, header, drawn, coordinates)?,
         None => {
-            // The writer needs a file that it can replace as a whole.
+            // The writer requires a file that it can replace.
             let scratch = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
             let file = scratch.path().join("draws.csv");

@@ -1,4 +1,4 @@
-//! Exit codes and messages.
+//! Exit codes of commands, and messages about failures.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use jensen::blackbox::FitError;
 pub use jensen::data::text::harmless;
 use jensen::run::Status;
 
-/// The outcome of a command, which determines its exit code.
+/// The outcome of a command. It determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Done = 0,
@@ -18,7 +18,7 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-/// A failure without a result.
+/// A failure that leaves a command without a result.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
@@ -28,7 +28,7 @@ pub struct Failure {
 pub type CommandResult = Result<Exit, Failure>;
 
 impl Failure {
-    /// Creates the failure of a wrong command line.
+    /// Creates the failure that reports a wrong command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Usage,
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// Creates the failure of an invalid model or invalid data.
+    /// Creates the failure that reports an invalid model or invalid data.
     pub fn input(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Input,
@@ -44,12 +44,12 @@ impl Failure {
         }
     }
 
-    /// Creates the failure of a result that cannot be written.
+    /// Creates the failure that reports that a result cannot be written.
     pub fn output(error: impl std::fmt::Display) -> Self {
         Self::usage(error.to_string())
     }
 
-    /// Returns the JSON object that a command without a result prints.
+    /// Returns the JSON object that is printed when a command has no result.
     pub fn to_json(&self) -> String {
         let object = serde_json::json!({
             "status": "failed",
@@ -63,7 +63,7 @@ impl Failure {
     /// Prints the message to standard error.
     pub fn report(&self) {
         let message = self.message.trim_end();
-        // Diagnostics have their own heading.
+        // Diagnostics already begin with a heading.
         let heading = if message.starts_with("error") || message.starts_with("warning") {
             ""
         } else {
@@ -76,10 +76,10 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match &error {
-            // The model is valid, but there was no time for its first evaluations.
+            // The model is valid, but the run was interrupted before its first evaluations had finished.
             Error::Fit(FitError::CannotStart(Status::Interrupted { .. })) => Exit::Interrupted,
             Error::Fit(FitError::CannotStart(Status::BudgetReached { .. })) => Exit::Usage,
-            // A start that cannot be evaluated is a fit that failed, and its status states the reason.
+            // If no starting point can be evaluated, the fit has failed. Its status states the reason.
             Error::Fit(FitError::CannotStart(_)) | Error::NoStart(_) => Exit::Untrusted,
             Error::Run(_) | Error::Setting(_) | Error::Output(_) => Exit::Usage,
             _ => Exit::Input,
@@ -97,7 +97,7 @@ impl From<jensen::data::DataError> for Failure {
     }
 }
 
-/// Prints one line about a panic. It is installed as the panic hook.
+/// Prints one line about a panic. This function is installed as the panic hook.
 pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     let what = info
         .payload()
@@ -117,7 +117,7 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     );
 }
 
-/// Writes to standard output. A closed pipe, as in `jensen … | head`, is not a failure.
+/// Writes to standard output. If the reader has closed the pipe, as in `jensen … | head`, this is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out
@@ -131,13 +131,13 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a remark, which is not a failure, to standard error.
+/// Prints a remark to standard error. A remark does not report a failure.
 pub fn remark(text: &str) {
     remark_coloured(&harmless(text));
 }
 
-/// Like [`remark`], but for a text that contains the command's own colours.
+/// Like [`remark`], but for text in which the command itself has set colours.
 pub fn remark_coloured(text: &str) {
-    // If standard error is closed, the failure cannot be reported.
+    // If standard error is closed, this failure cannot be reported.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
 }

@@ -1,12 +1,13 @@
-//! Settings of the operating system. With them, a truncated mapped file or exhausted memory gives one clear error, and
-//! freed memory stays with the process.
+//! Settings of the operating system. They ensure that a truncated mapped file, or exhausted memory, causes a single
+//! clear error. They also keep freed memory in the process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 #[cfg(target_os = "linux")]
 use std::io::Write;
 
-/// Installs signal handlers for files. The signal for missing pages becomes an error with exit code 3. The signal for a
-/// file beyond `ulimit -f` becomes a failed write, whose caller reports it and removes its temporary file.
+/// Installs signal handlers that concern files. If a page is missing, the signal is converted to an error with exit
+/// code 3. If a file exceeds `ulimit -f`, the signal is converted to a failed write. The caller of the write reports
+/// the failure and removes its temporary file.
 #[cfg(target_os = "linux")]
 pub fn catch_signals_of_files() {
     // SAFETY: `report_fault` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the
@@ -20,15 +21,16 @@ pub fn catch_signals_of_files() {
     }
 }
 
-/// Does nothing, so on other systems the signals end the process.
+/// Does nothing. On other operating systems, these signals end the process.
 #[cfg(not(target_os = "linux"))]
 pub fn catch_signals_of_files() {}
 
-/// Keeps freed memory for later allocations. Every step allocates and frees blocks of a mebibyte. Returning them to the
-/// system and clearing them took a seventh of the time of a fit with a few hundred coordinates.
+/// Keeps freed memory for later allocations. Every step of a fit allocates and frees blocks of a mebibyte. In a fit
+/// with a few hundred coordinates, returning these blocks to the operating system and clearing them took a seventh of
+/// the time.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn keep_memory() {
-    // The largest value that the library accepts, and half a gibibyte.
+    // The largest value that the C library accepts for the first setting. The second setting is half a gibibyte.
     const LARGEST: libc::c_int = 32 << 20;
     const KEPT: libc::c_int = 512 << 20;
     // SAFETY: the calls set two numbers, before there is another thread.
@@ -38,7 +40,7 @@ pub fn keep_memory() {
     }
 }
 
-/// Does nothing on other systems.
+/// Does nothing, because other operating systems have no such setting.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn keep_memory() {}
 
@@ -53,8 +55,8 @@ extern "C" fn report_fault(_: libc::c_int) {
     }
 }
 
-/// The allocator of the operating system. If memory runs out, it reports one error with exit code 2, whereas Rust would
-/// end the process by a signal.
+/// The allocator of the operating system. If memory is exhausted, it reports one error and ends the process with exit
+/// code 2. The default behaviour of Rust would be to end the process by a signal.
 pub struct Memory;
 
 // SAFETY: every call is the system's own, and its result is passed on unchanged, or not at all.
@@ -88,14 +90,15 @@ fn given(memory: *mut u8, size: usize) -> *mut u8 {
     memory
 }
 
-/// Reports the requested size without allocating, and ends the process like a killed run, which `--resume` continues.
+/// Reports the requested size without allocating memory, and ends the process. The run can be continued with
+/// `--resume`, like a run that was killed.
 #[cfg(target_os = "linux")]
 #[cold]
 fn no_memory(size: usize) {
     let mut room = [0; 256];
     let left = {
         let mut rest = room.as_mut_slice();
-        // The buffer is longer than the message.
+        // The buffer is longer than the message, so this cannot fail.
         let _ = writeln!(
             rest,
             "error: the system refused {size} bytes of memory: use a smaller --memory-limit or fewer --threads, \

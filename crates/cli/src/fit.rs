@@ -97,12 +97,12 @@ fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
 
 fn new(args: &FitArgs) -> Result<Plan, Failure> {
     let mut request = args.request.clone();
-    // The run may be resumed from another working directory.
+    // The paths are made absolute, because the run may be resumed from another working directory.
     for path in request.records.iter_mut().flatten() {
         *path = std::path::absolute(&*path).map_err(|error| Failure::usage(error.to_string()))?;
     }
     check_out(args.out.as_deref(), request.checkpoint_every)?;
-    // Combinations of flags are checked before anything is read or written.
+    // Combinations of flags are checked before any file is read or written.
     request.settings(Init::Zero)?;
     if request.trace_variance.is_some() && args.out.is_none() {
         return Err(Failure::usage(

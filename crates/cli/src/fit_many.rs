@@ -16,10 +16,10 @@ use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
 use crate::terminal::{STOP, catch_interrupts};
 
-/// The stack size of threads on which the interpreter runs. Stacks use memory only as far as they are touched.
+/// The stack size of the threads that run the interpreter. Only the part of a stack that has been used occupies memory.
 const STACK: usize = 256 << 20;
 
-/// The additional time after a time limit in which a fit computes its draws.
+/// The time that a fit may take for computing its draws after the time limit has been reached.
 const GRACE: Duration = Duration::from_millis(700);
 
 pub fn run(args: &FitManyArgs) -> CommandResult {
@@ -49,7 +49,7 @@ pub fn run(args: &FitManyArgs) -> CommandResult {
         ledger.record(row)
     });
     bar.finish_and_clear();
-    // The existing rows form a table, whatever stopped the other fits.
+    // The rows that exist are written as a table, regardless of what stopped the other fits.
     let rows = ledger.write_table(&tasks)?;
     recorded?;
     conclude(args, &rows, tasks.len())
@@ -72,7 +72,8 @@ fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a progress bar on standard error for the given number of fits.
+/// Creates a progress bar on standard error. `length` is the number of fits, and `done` is the number that have
+/// finished.
 pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     let target = match quiet {
         true => ProgressDrawTarget::hidden(),
@@ -84,7 +85,7 @@ pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     bar
 }
 
-/// Fits the pending tasks with the given number of workers. Rows are recorded in the order in which they finish.
+/// Fits the pending tasks with the given number of workers. Rows are recorded in the order in which the fits finish.
 pub fn work(
     fits: &Fits,
     tasks: &[Task],
@@ -96,7 +97,7 @@ pub fn work(
     let (sender, rows) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            // Each fit has its own pool, so that it never waits for a part of another fit.
+            // Each fit has its own thread pool, so that it never waits for work that belongs to another fit.
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(1)
                 .stack_size(STACK)
@@ -114,13 +115,13 @@ pub fn work(
             });
         }
         drop(sender);
-        // The first row that cannot be stored ends the work, because no worker can send rows any longer.
+        // If a row cannot be stored, the work ends, because the workers can no longer send their rows.
         rows.into_iter().try_for_each(&mut record)?;
         Ok(())
     })
 }
 
-/// Fits a task and returns its row. A panic affects only this row.
+/// Fits one task and returns its row. If the fit panics, only this row is affected.
 fn row(fits: &Fits, task: &Task) -> Option<FitRow> {
     let begun = Instant::now();
     let limit = fits.request.max_seconds;

@@ -1,12 +1,12 @@
-//! Help texts that fit a terminal of any width.
+//! Adapts help texts to the width of the terminal.
 
 use clap::Command;
 
-/// The width of examples and lists, which even narrow terminals do not wrap.
+/// The width, in columns, of examples and lists. Even narrow terminals do not wrap lines of this width.
 const WIDTH: usize = 70;
 
-/// Returns the command and its subcommands with reflowed paragraphs in their closing help. Narrow terminals would break
-/// the lines of the source at odd positions.
+/// Returns the command with the paragraphs of its closing help reflowed, and does the same for its subcommands.
+/// Otherwise a narrow terminal would break the lines of the source in the middle.
 pub fn flowing(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
     let command = match text {
@@ -16,12 +16,12 @@ pub fn flowing(command: Command) -> Command {
     command.mut_subcommands(flowing)
 }
 
-/// Joins the lines of a paragraph. Indented lines are not joined, but long ones are folded, with a backslash if they
-/// are commands.
+/// Joins the lines of each paragraph. Indented lines are not joined, but they are folded if they are too long. A folded
+/// command has a backslash at the end of each line but the last.
 fn flow(text: &str) -> String {
     let mut out = String::new();
     let mut open = false;
-    // The line continuations of the source are removed and added again where they are needed.
+    // Line continuations in the source are removed first, and added again where they are necessary.
     for line in text.replace(" \\\n", " ").lines() {
         let set_in = line.starts_with(' ');
         if open && !set_in && !line.is_empty() {
@@ -66,7 +66,8 @@ fn fold(line: &str, out: &mut String) {
     }
 }
 
-/// Returns the words of a line with the spaces after them. A quoted text is one word, and so is a flag with its value.
+/// Returns the words of a line, each with the spaces that follow it. A quoted text is a single word, and so is a flag
+/// together with its value.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut blank) = (false, true);
@@ -84,7 +85,7 @@ fn words(line: &str) -> Vec<String> {
     let mut joined: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
         match joined.last_mut() {
-            // The value of a flag stays next to the flag if there is room on a line.
+            // The value of a flag stays on the same line as the flag if the line is long enough for both.
             Some(last)
                 if takes(last)
                     && !last.trim_end().contains(' ')

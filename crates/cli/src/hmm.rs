@@ -65,7 +65,7 @@ pub fn run(command: HmmCommand) -> CommandResult {
             HMM,
             |request| request.data.as_deref(),
             |request, path| {
-                // Flags are checked before anything is read or written.
+                // The flags are checked before any file is read or written.
                 request.check()?;
                 read(request, path)
             },
@@ -101,7 +101,7 @@ fn predict(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Formats the states as CSV, in the order of the table.
+/// Formats the states as CSV. The rows are in the order of the table.
 fn lines(request: &ChainsRequest, found: &Sequences, marginals: &[f64], paths: &[usize]) -> String {
     let k = marginals.len() / found.rows.len().max(1);
     let named = found.names.iter().zip(&found.lengths);

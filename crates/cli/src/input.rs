@@ -7,7 +7,7 @@ use jensen::data::read_bytes;
 
 use crate::failure::Failure;
 
-/// Reads a JSON list of vectors. The path `-` stands for standard input.
+/// Reads a JSON list of vectors. If the path is `-`, reads standard input.
 pub fn read_vectors(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
     let (bytes, name) = if path.as_os_str() == "-" {
         let mut bytes = Vec::new();

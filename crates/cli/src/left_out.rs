@@ -1,4 +1,4 @@
-//! Messages about commands that this build does not contain, with the way to include them.
+//! Messages about commands that this build does not contain. The messages explain how to build Jensen with them.
 
 use std::error::Error as _;
 
@@ -31,7 +31,7 @@ const OPTIONAL: [Optional; 8] = optional! {
     "reproduce": "reproduce",
 };
 
-/// Returns the part of the help that lists the missing commands.
+/// Returns the part of the help text that lists the commands that are missing from this build.
 pub fn help() -> String {
     let names: Vec<&str> = absent().map(|optional| optional.command).collect();
     if names.is_empty() {
@@ -43,12 +43,12 @@ pub fn help() -> String {
     )
 }
 
-/// Prints the reason why a command line is rejected, or the requested help, and returns the exit code.
+/// Prints the requested help, or the reason why a command line is rejected. Returns the exit code.
 pub fn refuse(error: Error) -> u8 {
     let explained = explained(error);
     let text = explained.to_string();
     if harmless(&text) == text {
-        // If standard error is closed, the failure cannot be reported.
+        // If standard error is closed, this failure cannot be reported.
         let _ = explained.print();
     } else {
         remark(&text);
@@ -80,7 +80,7 @@ fn explained(error: Error) -> Error {
     error
 }
 
-/// Returns the expected argument in words for users, given the parser's message.
+/// Describes the argument that was expected in terms that users know. `complaint` is the message of the parser.
 fn number(complaint: &str) -> Option<&'static str> {
     match complaint {
         "invalid digit found in string" => Some("a whole number"),

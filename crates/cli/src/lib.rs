@@ -1,4 +1,4 @@
-//! The `jensen` command, which is a thin interface to the library of the same name.
+//! The `jensen` command, which is a thin interface to the library `jensen`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -20,7 +20,7 @@
 //! | `left_out` | messages about commands that a build does not contain |
 //! | `draws`, `compare`, `check`, `density`, `show`, `reproduce`, `bench` | the other commands |
 
-// A build without some commands does not use all of their shared code.
+// Builds that lack some of the commands do not use all of the code that the commands share.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 
 #[cfg(feature = "latent")]
@@ -72,8 +72,8 @@ pub use crate::fault::Memory;
 use crate::args::{Command, CompletionsArgs, Line};
 use crate::failure::{CommandResult, Exit, Failure};
 
-/// The stack size of the thread that runs the command. Deeply nested programs are rejected by their depth and not by an
-/// overflow. Stacks use memory only as far as they are touched.
+/// The stack size of the thread that runs the command. It is so large that deeply nested programs reach the limit on
+/// their depth before the stack overflows. Only the part of a stack that has been used occupies memory.
 const STACK: usize = 512 << 20;
 
 /// Returns the declaration of the command line.
@@ -81,15 +81,15 @@ pub fn command() -> clap::Command {
     help::flowing(Line::command())
 }
 
-/// Runs the command with the given arguments, of which the first is its name, and returns the exit code.
+/// Runs the command and returns its exit code. The first of the arguments is the name of the command.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     std::panic::set_hook(Box::new(failure::report_panic));
     guarded(move || called(arguments))
 }
 
-/// Runs `work` on a thread with a large stack, whatever the stack of the main thread (`ulimit -s`) is, and returns its
-/// exit code. The panic hook has already reported a panic.
+/// Runs `work` on a thread with a large stack and returns its exit code. The stack of the main thread may be too small,
+/// because its size depends on `ulimit -s`. If `work` panics, the panic hook has already reported it.
 fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new()
         .name("jensen".into())
@@ -109,7 +109,7 @@ fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     }
 }
 
-/// Runs a command line and returns the exit code. Failures are also printed to standard output if JSON was requested.
+/// Runs a command line and returns its exit code. If JSON was requested, failures are also printed to standard output.
 fn called(arguments: Vec<OsString>) -> u8 {
     let read = command().try_get_matches_from(arguments);
     let read = read.and_then(|all| Ok((wants_json(&all), Line::from_arg_matches(&all)?)));
@@ -123,7 +123,7 @@ fn called(arguments: Vec<OsString>) -> u8 {
     let exit = run(line.command).unwrap_or_else(|failure| {
         failure.report();
         if json {
-            // The reader may have closed the pipe.
+            // The reader may have closed the pipe, so an error is ignored.
             let _ = failure::print(&failure.to_json());
         }
         failure.exit

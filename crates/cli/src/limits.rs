@@ -1,4 +1,4 @@
-//! Limits on the interpreter: time, memory and Ctrl-C.
+//! Limits on the interpreter. They apply to time and memory, and Ctrl-C is handled in the same way.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -9,14 +9,14 @@ use jensen::stan::Halt;
 
 use crate::terminal::STOP;
 
-/// The additional time after a limit is exceeded. A run that reaches its time limit still computes its draws, unlike an
-/// infinite loop.
+/// The additional time after a limit has been exceeded. A run that reaches its time limit needs this time to compute
+/// its draws. An infinite loop is stopped when the additional time is over.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// A time limit that is counted separately for building the model and for the run.
+/// A time limit. The time for building the model and the time for the run are counted separately.
 struct Watch {
     begun: Instant,
-    /// The time at which the end or Ctrl-C was first noticed.
+    /// The time at which the end of the limit, or Ctrl-C, was first noticed.
     passed: Option<Instant>,
 }
 
@@ -30,15 +30,15 @@ pub fn begin() {
     });
 }
 
-/// Returns the halt that ends evaluations of the interpreter after this time in seconds, beyond this memory in bytes,
-/// or after Ctrl-C.
+/// Returns the halt that ends evaluations of the interpreter. Evaluations end after the given time in seconds, when
+/// they need more than the given memory in bytes, or after Ctrl-C.
 pub fn halt(seconds: Option<f64>, bytes: u64) -> Halt {
     begin();
     let before = resident().unwrap_or(0);
     Halt::new(move || out_of_time(seconds).or_else(|| out_of_memory(before, bytes))).apart(apart)
 }
 
-/// Runs work on a thread that may be abandoned before its end.
+/// Runs work on a separate thread. The work may be abandoned before it has finished.
 pub fn apart(work: Box<dyn FnOnce() + Send>) {
     std::thread::spawn(work);
 }
@@ -61,8 +61,8 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
     })
 }
 
-/// The memory in bytes that is not checked, which suffices for any small model. Smaller limits apply only to sizes that
-/// are known beforehand.
+/// The amount of memory, in bytes, that is never refused. It suffices for any small model. A smaller limit is applied
+/// only to sizes that are known in advance.
 const UNSEEN: u64 = 64 << 20;
 
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {
@@ -77,7 +77,7 @@ fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     ))
 }
 
-/// Returns the memory of the process in bytes, or `None` if the system does not report it.
+/// Returns the memory that this process uses in bytes, or `None` if the operating system does not report it.
 #[cfg(target_os = "linux")]
 fn resident() -> Option<u64> {
     const PAGE: u64 = 4096;

@@ -81,9 +81,9 @@ pub enum FactorsCommand {
     Fit(Box<TableFit<FactorsRequest>>),
 }
 
-/// Reads a table whose rows are points.
+/// Reads a table, each row of which is a point.
 fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
-    // Flags are checked before anything is read or written.
+    // The flags are checked before any file is read or written.
     method.settings()?;
     Points::read(data, method)
 }
@@ -129,7 +129,7 @@ pub fn factors(command: FactorsCommand) -> CommandResult {
     run(*args, FACTORS, |r| r.data.as_deref(), points, fit_factors)
 }
 
-/// Runs `fit` on the result of `read` for the file that `data` finds in the request.
+/// Reads the file that `data` finds in the request with `read`, and runs `fit` on the result.
 pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     args: TableFit<R>,
     command: &str,
@@ -151,8 +151,8 @@ pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     conclude(&summary, trusted, out.as_deref(), say, 9, text)
 }
 
-/// The numbers of rows and columns of the table that fit the terminal. The report has more of them, and fit.json has
-/// all.
+/// The numbers of rows and columns of a table that fit on the terminal. The report contains more of them, and fit.json
+/// contains all of them.
 const SHOWN: (usize, usize) = (12, 8);
 
 fn table(summary: &PointsSummary, described: &Described) -> String {
@@ -186,7 +186,7 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
     text
 }
 
-/// Formats rows of cells as right-aligned columns.
+/// Formats rows of cells so that every column is right-aligned.
 fn aligned<'a>(rows: impl Iterator<Item = &'a Vec<String>> + Clone, columns: usize) -> String {
     let width = |c: usize| rows.clone().map(|row| row[c].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();

@@ -1,4 +1,4 @@
-//! Live progress, which is shown only on a terminal.
+//! Displays the progress of a run. Nothing is displayed unless standard error is a terminal.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,15 @@ use crate::verbose;
 
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Describes the state of a run. It receives every iteration with the speed, and returns the text to display.
+/// Describes the state of a run. An implementation receives every iteration together with the speed of the run, and
+/// returns the text to display.
 pub trait Describe {
     fn note(&mut self, record: &Record);
 
     fn text(&self, progress: &Progress<'_>, speed: f64) -> String;
 }
 
-/// The progress line of `jensen fit`, with iteration, stage, ELBO and speed.
+/// The progress line of `jensen fit`. It contains the iteration, the stage, the ELBO and the speed.
 #[derive(Default)]
 pub struct BoundLine {
     text: String,
@@ -38,7 +39,7 @@ impl Describe for BoundLine {
     }
 }
 
-/// A line that is rewritten in place.
+/// A line of text on the terminal that is rewritten in place.
 pub struct Display {
     bar: ProgressBar,
     shown: Option<Instant>,
@@ -48,8 +49,8 @@ pub struct Display {
 }
 
 impl Display {
-    /// Creates a display on standard error. Nothing is displayed if standard error is not a terminal, or if `quiet` is
-    /// true.
+    /// Creates a display on standard error. Nothing is displayed if `quiet` is true or if standard error is not a
+    /// terminal.
     pub fn with(quiet: bool, describe: Box<dyn Describe>) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
@@ -90,7 +91,7 @@ impl Display {
         &*self.describe
     }
 
-    /// Prints a remark without disturbing the display.
+    /// Prints a remark and then restores the line.
     pub fn remark(&self, text: &str) {
         self.bar.suspend(|| remark(text));
     }

@@ -269,7 +269,7 @@ fn fit(args: &RegressArgs) -> CommandResult {
     )
 }
 
-/// Returns the printed text: the table of estimates, the priors, and the checks of the fit.
+/// Returns the text to print. It contains the table of estimates, the priors, and the checks of the fit.
 fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();
@@ -328,7 +328,7 @@ fn predictions(args: &PredictArgs) -> CommandResult {
     written(&rows(&made), args.out.as_deref())
 }
 
-/// Writes the average effects, one per row.
+/// Writes a table of average effects, with one effect per row.
 fn average(args: &EffectsArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
     let frame = read_frame(&args.table, MEMORY_LIMIT)?;
@@ -346,7 +346,7 @@ fn average(args: &EffectsArgs) -> CommandResult {
     written(&text, args.out.as_deref())
 }
 
-/// Writes the points of all curves, one per row.
+/// Writes a table of the points of all curves, with one point per row.
 fn along(args: &CurvesArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
     let found = curves(&args.dir, threads, limits::halt(None, u64::MAX))?;
@@ -377,7 +377,7 @@ fn written(text: &str, file: Option<&Path>) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Formats the table of predictions, with one line per row.
+/// Formats the table of predictions. Each prediction is one line.
 fn rows(made: &Predicted) -> String {
     let summaries = made.sample.summaries();
     let of = |name: &str| -> Vec<&ParameterSummary> {
@@ -401,12 +401,12 @@ fn rows(made: &Predicted) -> String {
         }),
         None => text += ",expected,sd,q05,q95",
     }
-    // Mixtures and responses with several columns have several linear predictors.
+    // Mixtures have several linear predictors, and so do responses with several columns.
     let with_linear = linear.len() == count;
     if with_linear {
         text += ",linear";
     }
-    // Responses with several columns do not have a single interval.
+    // A response with several columns does not have a single interval.
     let with_interval = predicted.len() == count;
     if with_interval {
         text += ",predicted_q05,predicted_q95";

@@ -84,7 +84,8 @@ fn listed(experiment: &Experiment) -> String {
     text
 }
 
-/// Describes the machine in one line: processor, threads, instruction set and version.
+/// Describes the machine in one line, which contains the processor, the number of threads, the instruction set and the
+/// version.
 fn machine(threads: usize) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let processor = info

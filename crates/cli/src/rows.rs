@@ -1,4 +1,4 @@
-//! Destinations of records and tables: pictures, NPY and CSV files, and standard output.
+//! Destinations for records and tables. They are pictures, NPY files, CSV files and standard output.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -7,7 +7,7 @@ use jensen::data::{Number, RowFormat, RowWriter, write_atomic};
 
 use crate::failure::Failure;
 
-/// A destination of rows or pictures.
+/// The destination to which rows or pictures are written.
 pub enum Destination<'a> {
     Picture(&'a Path),
     Rows(&'a Path, RowFormat),
@@ -15,7 +15,7 @@ pub enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// Returns the destinations that `--out` names. The default is standard output.
+    /// Returns the destinations that the user specified with `--out`. The default is standard output.
     pub fn all(paths: &'a [std::path::PathBuf]) -> Result<Vec<Self>, Failure> {
         if paths.is_empty() {
             return Ok(vec![Self::Standard]);
@@ -36,7 +36,7 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Writes the rows that `fill` supplies, atomically to a file or to standard output.
+/// Writes the rows that `fill` supplies. A file is written atomically.
 pub fn write_rows<T: Number>(
     destination: &Destination<'_>,
     rows: usize,
@@ -64,7 +64,7 @@ pub fn write_rows<T: Number>(
     }
 }
 
-/// Creates the failure of a picture that cannot be drawn.
+/// Creates the failure that reports that a picture cannot be drawn.
 pub fn no_picture(path: &Path, why: &str) -> Failure {
     Failure::usage(format!(
         "cannot draw `{}`: {why}; name a file that ends in .npy or .csv",
@@ -72,7 +72,7 @@ pub fn no_picture(path: &Path, why: &str) -> Failure {
     ))
 }
 
-/// Returns the names `stem1`, `stem2`, ….
+/// Returns `count` names, which are `stem1`, `stem2`, ….
 pub fn numbered(stem: &str, count: usize) -> Vec<String> {
     (1..=count).map(|i| format!("{stem}{i}")).collect()
 }

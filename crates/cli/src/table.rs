@@ -1,16 +1,17 @@
-//! The printed summary of a fit.
+//! The summary that is printed at the end of a fit.
 
 use std::fmt::Write;
 
 use jensen::Fitted;
 use jensen::data::ParameterSummary;
 
-/// The number of rows of the table. fit.json contains the rest.
+/// The number of rows of the table that is printed. The file `fit.json` contains all rows.
 const ROWS: usize = 40;
 
 pub fn summary(fitted: &Fitted) -> String {
     let mut text = String::new();
-    // Values for every observation are meant for the report and other programs. Here they would hide the parameters.
+    // Values for every observation are intended for the report and for other programs. In this table they would hide
+    // the parameters.
     let roles = fitted.sample.roles(false);
     let (pointwise, parameters): (Vec<_>, Vec<_>) =
         (fitted.parameters().into_iter()).partition(|p| {
@@ -35,13 +36,13 @@ pub fn summary(fitted: &Fitted) -> String {
     text + &evidence(fitted)
 }
 
-/// Returns the course of the fit and its verdict as text.
+/// Returns text that describes the course of the fit and states the verdict.
 pub fn evidence(fitted: &Fitted) -> String {
     let mut text = String::new();
     let best = fitted.fit.best();
     let e = &best.evaluation;
     let mut line = |name: &str, value: &str| {
-        // The hat of k̂ is a separate character that takes no column.
+        // The hat of k̂ is a separate character, which does not occupy a column.
         let width = 8 + name.chars().filter(|c| *c == '\u{302}').count();
         let _ = writeln!(text, "{name:<width$} {value}");
     };
@@ -60,7 +61,7 @@ pub fn evidence(fitted: &Fitted) -> String {
         } else {
             "not mixed"
         };
-        // An unfinished iteration has no results.
+        // An iteration that has not finished has no results.
         if refined.mixing.rhat.is_nan() {
             line("refined", found);
         } else {
@@ -80,7 +81,7 @@ pub fn evidence(fitted: &Fitted) -> String {
                 ),
             );
         }
-        // If the tail is the reason, the line of k̂ already states it.
+        // If the tail is the reason, it is already stated on the line of k̂.
         if e.khat <= e.khat_threshold
             && let Some(reason) = fitted.refined_because().first()
         {
@@ -116,7 +117,7 @@ pub fn evidence(fitted: &Fitted) -> String {
     text
 }
 
-/// Appends rows of summaries, of which only the first are shown if there are many.
+/// Appends one row for each summary. If there are many summaries, only the first of them are shown.
 pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     let shown = &parameters[..parameters.len().min(ROWS)];
     let width = shown.iter().map(|p| p.shown().chars().count()).max();
@@ -154,7 +155,8 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     }
 }
 
-/// Returns the consequence of k̂ for the use of the fit or, if its draws were refined, of the approximation alone.
+/// Returns what k̂ implies for the use of the fit. If the draws were refined, the text refers to the approximation
+/// alone.
 fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> String {
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
@@ -192,7 +194,7 @@ fn number(x: f64) -> String {
     format!("{x:.digits$}")
 }
 
-/// Formats a time, such as `4.1 ms` or `2.30 s`.
+/// Formats a time in seconds, for example as `4.1 ms` or `2.30 s`.
 pub fn seconds(s: f64) -> String {
     if s < 1e-6 {
         format!("{:.1} ns", s * 1e9)
@@ -233,7 +235,7 @@ mod tests {
         assert!(khat_meaning(0.6, 0.55, false, false).contains("misses"));
         assert!(khat_meaning(1.4, 0.7, false, false).contains("far"));
         assert!(khat_meaning(f64::INFINITY, 0.7, true, false).contains("far"));
-        // Reasons against the approximation alone are not a warning if the draws can be trusted.
+        // If the draws can be trusted, reasons against the approximation alone are not a warning.
         assert!(khat_meaning(0.8, 0.7, true, true).contains("refines the draws"));
     }
 }

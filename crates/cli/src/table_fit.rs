@@ -1,4 +1,5 @@
-//! Common flags of commands that fit one table: the run's folder, the output, and resuming.
+//! The flags that are common to all commands that fit a single table. They specify the folder of the run, the output,
+//! and whether the run is resumed.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,8 @@ pub struct TableFit<R: Args> {
     quiet: bool,
 }
 
-/// A planned run: the flags, in which settings of the folder replace absent flags, and the destination of its results.
+/// A run that is about to start. If a flag is absent, its value is taken from the settings in the folder. The run also
+/// has a destination for its results.
 pub struct Asked<R> {
     pub request: R,
     pub results: ResultFolder,
@@ -44,7 +46,7 @@ pub struct Asked<R> {
 }
 
 impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
-    /// Starts the threads, and opens the folder of a continued run.
+    /// Starts the threads. If a run is continued, also opens its folder.
     pub fn asked(self, command: &str) -> Result<Asked<R>, Failure> {
         start_threads(self.threads)?;
         let say = Say {
@@ -73,7 +75,7 @@ impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
     }
 }
 
-/// Returns the table that a request names, or the failure if there is none.
+/// Returns the path of the table in a request. Fails if the request does not contain a table.
 pub fn named(data: Option<&Path>) -> Result<&Path, Failure> {
     data.ok_or_else(|| Failure::usage("no table is given"))
 }

@@ -1,4 +1,4 @@
-//! The parts of a fit job that the command adds: threads, Ctrl-C, output and exit codes.
+//! The parts of a fit job that the command adds to the library: threads, Ctrl-C, output and exit codes.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -16,13 +16,13 @@ use crate::limits;
 use crate::progress::{Describe, Display};
 use crate::verbose::{self, Steps};
 
-/// Whether the user pressed Ctrl-C.
+/// Whether the user has pressed Ctrl-C.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
 const STACK: usize = 256 << 20;
 
-/// Creates the thread pool, whose stacks are large enough for the interpreter's recursion. By default it uses all
-/// processors, because more threads would wait for each other.
+/// Creates the thread pool. The stacks of its threads are large enough for the recursion of the interpreter. By
+/// default, the pool has one thread per processor, because more threads would wait for each other.
 pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let all = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = given.map_or(all, |given| given.min(all));
@@ -45,8 +45,9 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     Ok(threads)
 }
 
-/// Installs the handler of Ctrl-C. The first Ctrl-C stops the run within or after the current iteration (or step of a
-/// reproduction), and the second ends it at once. Commands with several parts call this more than once.
+/// Installs the handler of Ctrl-C. The first Ctrl-C stops the run during or after the current iteration, or the current
+/// step of a reproduction. The second Ctrl-C ends the process immediately. Commands that have several parts call this
+/// function several times.
 pub fn catch_interrupts() {
     static ASKED: Once = Once::new();
     ASKED.call_once(set_handler);
@@ -65,7 +66,7 @@ fn set_handler() {
     }
 }
 
-/// Refuses checkpoints without a folder.
+/// Rejects an interval of checkpoints if there is no folder to which they can be written.
 pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<(), Failure> {
     if out.is_none() && checkpoint_every.is_some() {
         return Err(Failure::usage(
@@ -75,10 +76,10 @@ pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<()
     Ok(())
 }
 
-/// The verbosity of a command.
+/// What a command prints.
 #[derive(Clone, Copy)]
 pub struct Say {
-    /// Whether only `fit.json` is printed to standard output.
+    /// Whether standard output contains only the content of `fit.json`.
     pub json: bool,
     /// Whether nothing is printed.
     pub quiet: bool,
@@ -86,15 +87,15 @@ pub struct Say {
 
 pub struct Setting {
     pub results: ResultFolder,
-    /// The seconds between checkpoints, if given.
+    /// The number of seconds between checkpoints, if the user specified it.
     pub checkpoint_every: Option<f64>,
-    /// The limit on the memory in bytes.
+    /// The memory limit of the run in bytes.
     pub memory_limit: u64,
     pub line: Box<dyn Describe>,
 }
 
 impl Setting {
-    /// Creates the environment with the default interval of checkpoints and the default memory limit.
+    /// Creates the environment of a run. It has the default interval of checkpoints and the default memory limit.
     pub fn new(results: ResultFolder, line: Box<dyn Describe>) -> Self {
         Self {
             results,
@@ -104,7 +105,7 @@ impl Setting {
         }
     }
 
-    /// Calls `run` and shows its progress until it finishes or is interrupted.
+    /// Calls `run`, and displays its progress until it has finished or is interrupted.
     pub fn watch<T>(
         self,
         say: Say,
@@ -159,10 +160,10 @@ impl Observer for Terminal {
     }
 }
 
-/// Formats the end of a fit and its notes as lines of a table, with labels of the given width.
+/// Formats the end of a fit and the notes on it as lines of a table. The labels have the given width.
 pub fn verdict(judged: &Judgement, width: usize) -> String {
     let mut text = format!("{:<width$} {}\n", "status", judged.status);
-    // A status that speaks against the result is also a warning, so it is printed only once here.
+    // If the status is a reason against the result, it is also among the warnings. Here it is printed only once.
     for warning in judged.warnings.iter().filter(|w| **w != judged.status) {
         text += &format!("{:<width$} - {warning}\n", "");
     }
@@ -176,7 +177,7 @@ pub fn verdict(judged: &Judgement, width: usize) -> String {
     text + &format!("{:<width$} {word}\n", "verdict")
 }
 
-/// Prints a summary as JSON, or as a table with labels of the given width, and returns the outcome.
+/// Prints a summary, either as JSON or as a table whose labels have the given width. Returns the outcome.
 pub fn conclude<T: Serialize>(
     summary: &T,
     trusted: bool,

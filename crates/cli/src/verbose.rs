@@ -1,4 +1,5 @@
-//! The output of `--verbose` on standard error, which lists the steps of a command with the seconds since it started.
+//! The output of `--verbose` on standard error. It lists the steps of a command, and the seconds since the command
+//! started.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ pub fn is_on() -> bool {
     START.get().is_some()
 }
 
-/// Logs a step. The text is computed only if it is printed.
+/// Logs a step. The text is constructed only if it is printed.
 pub fn say(text: impl FnOnce() -> String) {
     if let Some(start) = START.get() {
         remark(&format!(
@@ -34,7 +35,7 @@ pub fn say(text: impl FnOnce() -> String) {
     }
 }
 
-/// Logs the steps of a run, with a line at the beginning and the end of each step, and occasional lines in between.
+/// Logs the steps of a run. Each step has a line at its beginning and at its end, and occasional lines in between.
 #[derive(Default)]
 pub struct Steps {
     at: Option<Step>,
@@ -50,7 +51,7 @@ struct Step {
 }
 
 impl Steps {
-    /// Records an iteration. `line` supplies the text.
+    /// Records an iteration. `line` supplies the text that describes it.
     pub fn note(&mut self, progress: &Progress<'_>, line: &dyn Describe) {
         if !is_on() {
             return;
@@ -85,7 +86,7 @@ impl Steps {
         }
     }
 
-    /// Logs the end of the last step.
+    /// Logs the end of the most recent step.
     pub fn end(&mut self) {
         if let Some(step) = self.at.take() {
             let of = match step.name.as_str() {
@@ -102,7 +103,7 @@ fn name_of(record: &Record) -> String {
     let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
     let stage = text("stage").unwrap_or("");
     let start = record.fields.get("start").and_then(|value| value.as_f64());
-    // A step that continues from several starts has a number beyond all of theirs.
+    // If a step continues from several starts, its number is greater than the number of any start.
     if let Some(start) = start.filter(|start| *start < f64::from(u32::MAX)) {
         return format!("{stage}, start {start}");
     }

@@ -1,4 +1,4 @@
-//! A user-defined model in one file: a mixture over answers to multiple-choice questions.
+//! A user-defined model in a single file: a mixture over the answers to multiple-choice questions.
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
 use jensen_conjugate::family::ExponentialFamily;
@@ -7,15 +7,15 @@ use jensen_conjugate::models::{Components, Mixture};
 use jensen_conjugate::temper::Temper;
 use jensen_run::{Budget, Control, Silent};
 
-/// Components over answers. Questions may differ in the number of choices.
+/// Components over answers. The questions may differ in their numbers of choices.
 struct Answers {
     choices: Vec<usize>,
-    /// One row per person, with the choice for every question.
+    /// The answers of each person, with one choice for every question.
     rows: Vec<Vec<usize>>,
 }
 
 impl Answers {
-    /// Returns the entries of t (or λ) for the choices that a person made.
+    /// Returns the indices in t (or λ) of the choices that a person made.
     fn chosen(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let starts = self.choices.iter().scan(0, |next, n| {
             let start = *next;
@@ -37,13 +37,13 @@ impl Components for Answers {
         self.rows.len()
     }
 
-    /// Returns one Dirichlet block per question.
+    /// Returns one Dirichlet block for each question.
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
         let block = |&n: &usize| (ExponentialFamily::Dirichlet { n }, vec![0.5; n]);
         self.choices.iter().map(block).collect()
     }
 
-    /// The statistics t of the choices are log probabilities for a Dirichlet.
+    /// Sums the statistics t of the choices. For a Dirichlet prior, they are log probabilities.
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
         self.chosen(point).map(|i| t[i]).sum()
     }
@@ -52,7 +52,7 @@ impl Components for Answers {
         self.chosen(point).for_each(|i| out[i] += weight);
     }
 
-    /// Computes log Π_questions Σ_choices p^s, for temperatures.
+    /// Computes log Π_questions Σ_choices p^s, which temperatures need.
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         let mut rest = t;
         let mut total = 0.0;

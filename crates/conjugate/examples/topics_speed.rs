@@ -1,10 +1,11 @@
-//! Measures fits of topics: documents per second and the held-out score of every temperature policy.
+//! Measures fits of topics: the documents per second, and the held-out score under every temperature policy.
 //!
 //! `cargo run --release -p jensen-conjugate --example topics_speed -- TOPICS DOCUMENTS [CORPUS] [POLICY…]`
 //!
-//! CORPUS is a file of little-endian 32-bit words: number of documents, of terms and of entries; where each document's
-//! entries start, and where the last ends; the entries' terms; their counts. Its last thousand documents are held out.
-//! Without one (or with `-`) documents are generated from as many random topics as are fitted.
+//! CORPUS is a file of little-endian 32-bit words. It contains the numbers of documents, terms and entries, then the
+//! index at which the entries of each document start and at which the last document's entries end, then the terms of
+//! the entries, and finally their counts. The last thousand documents are held out. Without CORPUS (or with `-`),
+//! documents are generated from the same number of random topics as the fit has.
 
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Record};
 
-/// Generates documents of about a hundred words over 8 000 terms. A topic is a window of the vocabulary, and each
+/// Generates documents of about a hundred words over 8 000 terms. Each topic is a window of the vocabulary, and each
 /// document has two topics.
 fn generate(topics: usize, documents: usize) -> MemoryDocuments {
     let terms = 8000;
@@ -27,7 +28,7 @@ fn generate(topics: usize, documents: usize) -> MemoryDocuments {
         for _ in 0..60 + stream.below(80) {
             let topic = pair[stream.below(2) as usize];
             let start = topic * 7919 % terms as u64;
-            // Word frequencies within a topic decrease as a power.
+            // Within a topic, word frequencies decrease as a power of the rank.
             let rank = (200.0 * stream.uniform().powi(3)) as u64;
             words.push(((start + rank) % terms as u64) as u32);
         }

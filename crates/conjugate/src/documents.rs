@@ -1,17 +1,18 @@
-//! Documents as bags of words, which latent Dirichlet allocation reads one by one.
+//! Documents as bags of words. Latent Dirichlet allocation reads them one at a time.
 //!
-//! [`Documents`] is the interface to a corpus, such as a memory-mapped file or a vector in a test. This crate does not
-//! depend on the source of the documents. [`Order`] gives a shuffled order with few disk reads.
+//! [`Documents`] is the interface to a corpus, which may for example be a memory-mapped file or a vector in a test.
+//! This crate does not depend on where the documents come from. [`Order`] gives a shuffled order that needs few disk
+//! reads.
 
 use jensen_math::rng::{Purpose, Stream};
 
 /// One document: its terms and their counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bag {
-    /// Indices of terms below [`Documents::terms`], without duplicates. Ascending order gives the best memory access
-    /// pattern.
+    /// Indices of the document's terms, without duplicates. Each is below [`Documents::terms`]. Ascending indices give
+    /// the best memory access pattern.
     pub terms: Vec<u32>,
-    /// The count of each term, positive and finite.
+    /// The count of each term, which is positive and finite.
     pub counts: Vec<f32>,
 }
 
@@ -51,8 +52,8 @@ impl Bag {
 
 /// A corpus that several threads can read document by document.
 ///
-/// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal. All
-/// algorithms in this crate skip and count it.
+/// An implementation checks its data when it is opened, so reading cannot fail. An empty document is legal: all
+/// algorithms in this crate count it but otherwise ignore it.
 pub trait Documents: Sync {
     /// Returns the number of documents.
     fn len(&self) -> usize;
@@ -62,13 +63,13 @@ pub trait Documents: Sync {
         self.len() == 0
     }
 
-    /// Returns the size of the vocabulary. Every index of a term is below it.
+    /// Returns the size of the vocabulary. Every term index is below this number.
     fn terms(&self) -> usize;
 
-    /// Returns the number of tokens in all documents.
+    /// Returns the total number of tokens in all documents.
     fn tokens(&self) -> f64;
 
-    /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
+    /// Replaces the content of `bag` by the document with this index, which must be below [`len`](Self::len).
     fn read(&self, index: usize, bag: &mut Bag);
 
     /// Returns the number of documents in each shard of a corpus, in order. Shards can be processed separately.
@@ -76,14 +77,14 @@ pub trait Documents: Sync {
         vec![self.len()]
     }
 
-    /// Returns the number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one
-    /// request of a few hundred kilobytes. It is 1 if every order costs the same.
+    /// Returns the number of adjacent documents that [`Order`] keeps together, so that a disk reads them in one request
+    /// of a few hundred kilobytes. The number is 1 if every order costs the same.
     fn block(&self) -> usize {
         1
     }
 }
 
-/// Documents in memory, one after the other in a single allocation.
+/// Documents in memory, stored one after another in a single allocation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryDocuments {
     terms: usize,
@@ -105,8 +106,8 @@ impl MemoryDocuments {
         }
     }
 
-    /// Arranges the documents in blocks of `block` documents, so that passes visit them in the order of a file with
-    /// such blocks.
+    /// Groups the documents into blocks of `block` documents, so that passes visit them in the same order as in a file
+    /// with such blocks.
     pub fn in_blocks(self, block: usize) -> Self {
         Self { block, ..self }
     }
@@ -115,7 +116,7 @@ impl MemoryDocuments {
     ///
     /// # Errors
     /// Fails if a term is not below the size of the vocabulary or occurs twice, if a count is not positive and finite,
-    /// or if the numbers of counts and terms differ. The corpus then remains unchanged.
+    /// or if there are not as many counts as terms. After a failure the corpus is unchanged.
     pub fn push(&mut self, bag: &Bag) -> Result<(), String> {
         let document = self.len() + 1;
         if bag.terms.len() != bag.counts.len() {
@@ -173,7 +174,7 @@ impl Documents for MemoryDocuments {
     }
 }
 
-/// The documents `start..end` of a corpus as a separate corpus, such as a held-out split.
+/// The documents `start..end` of a corpus as a corpus of their own, such as a held-out split.
 pub struct DocumentRange<'a> {
     documents: &'a dyn Documents,
     start: usize,
@@ -182,8 +183,8 @@ pub struct DocumentRange<'a> {
 }
 
 impl<'a> DocumentRange<'a> {
-    /// Selects the documents `start..end`, with both limits clamped to the number of documents. Reads these documents
-    /// once to count their tokens.
+    /// Selects the documents `start..end`, where both limits are clamped to the number of documents. The constructor
+    /// reads these documents once to count their tokens.
     pub fn new(documents: &'a dyn Documents, start: usize, end: usize) -> Self {
         let end = end.min(documents.len());
         let start = start.min(end);
@@ -227,14 +228,14 @@ impl Documents for DocumentRange<'_> {
 
 const BLOCKS_MIXED: usize = 64;
 
-/// A shuffled order of `0..len` for one pass, read position by position.
+/// A shuffled order of `0..len` for one pass, which is read one position at a time.
 ///
-/// The order shuffles blocks of neighbours, and then shuffles the points of each 64 consecutive blocks of that order
-/// together. A pass therefore reads from 64 contiguous regions of the disk at a time, and memory is one word per block
-/// instead of one per point. If there are at most 64 blocks of one point each, or in general if `block = 1`, it is a
-/// uniformly random permutation.
+/// The order first shuffles blocks of adjacent points. It then takes each run of 64 consecutive blocks of this order
+/// and shuffles all points in the run together. A pass therefore reads from 64 contiguous regions of the disk at a
+/// time, and the memory is one word per block instead of one word per point. If `block` is 1, the order is a uniformly
+/// random permutation.
 ///
-/// The order is a function of (seed, pass, len, block).
+/// The order depends only on the seed, the pass, `len` and `block`.
 #[derive(Clone, Debug)]
 pub struct Order {
     seed: u64,
@@ -250,11 +251,11 @@ const BLOCKS: Purpose = Purpose::new("order of blocks");
 const WITHIN: Purpose = Purpose::new("order within blocks");
 
 impl Order {
-    /// Creates the order of pass number `pass`, counted from 0.
+    /// Creates the order of the pass with this number, counted from 0.
     pub fn new(seed: u64, pass: u64, len: usize, block: usize) -> Self {
         let block = block.clamp(1, len.max(1));
         let mut blocks: Vec<u32> = (0..len.div_ceil(block) as u32).collect();
-        // The last block may be short. It remains last, so that a division gives every position's block.
+        // The last block may be short. It remains last, so that dividing a position by the block size gives its block.
         let whole = len / block;
         Stream::new(seed, BLOCKS, pass, 0).shuffle(&mut blocks[..whole]);
         Self {

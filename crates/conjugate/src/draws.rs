@@ -9,8 +9,8 @@ pub(crate) fn normal(stream: &mut Stream) -> f64 {
 
 /// Returns the logarithm of a draw from Gamma(shape, 1).
 ///
-/// Shapes of at least 1 use the method of Marsaglia and Tsang (2000). For smaller shapes, `log G(shape) =
-/// log G(shape + 1) + log(U) / shape`, which does not underflow for any shape.
+/// For shapes of at least 1, it uses the method of Marsaglia and Tsang (2000). For smaller shapes, it uses `log
+/// G(shape) = log G(shape + 1) + log(U) / shape`, which does not underflow for any shape.
 pub(crate) fn log_gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
         let power = stream.uniform().ln() / shape;
@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn log_gamma_has_its_moments() {
-        // E log G = ψ(a) and Var log G = ψ′(a). The margin is 4 standard errors, for four shapes.
+        // The moments are E log G = ψ(a) and Var log G = ψ′(a). The margin is 4 standard errors, for each of four
+        // shapes.
         let mut stream = Stream::new(1, Purpose::new("test"), 0, 0);
         for shape in [0.002, 0.3, 1.0, 7.5] {
             let draws: Vec<f64> = (0..20_000).map(|_| log_gamma(shape, &mut stream)).collect();

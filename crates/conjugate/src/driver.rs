@@ -1,28 +1,31 @@
 //! Batch coordinate ascent and stochastic variational inference, for every engine and every temperature policy.
 //!
-//! [`Driver`] is an [`Algorithm`] of [`jensen_run`]: one step is one iteration of batch ascent or one minibatch. All
-//! random numbers are keyed by seed, pass and block, and the state contains everything on which later steps depend.
-//! Runs are therefore prefixes of longer ones, and resume to the same bits.
+//! [`Driver`] is an [`Algorithm`] of [`jensen_run`], in which one step is one iteration of batch ascent or one
+//! minibatch. All random numbers are keyed by seed, pass and block, and the state contains everything on which later
+//! steps depend. A short run is therefore a prefix of a longer one, and a resumed run is bitwise identical to an
+//! uninterrupted one.
 //!
-//! The order of the updates within a batch iteration makes it coordinate ascent on the tempered bound. Local steps at
-//! the current temperature come first. A damped step of the temperature's distribution follows, given their expected
-//! log likelihood. The global parameters come last, given both. The bound is concave in the temperature's distribution,
-//! so the damped step raises it. The trace shows the bound after the local steps. Local tempering is not coordinate
-//! ascent, and its bound need not rise. Its global step matches only the first sufficient statistic and counts every
-//! point as if it had temperature 1 (Mandt et al. 2016, Eq. 11).
+//! The order of the updates in a batch iteration makes it coordinate ascent on the tempered bound. The local steps come
+//! first, at the current temperature. A damped step of the temperature's distribution follows, given the expected log
+//! likelihood from the local steps. The global parameters come last, given both. The bound is concave in the
+//! temperature's distribution, so the damped step raises the bound. The trace shows the bound after the local steps.
+//! Local tempering is not coordinate ascent, and its bound need not rise. Its global step matches only the first
+//! sufficient statistic and counts every point as if its temperature were 1 (Mandt et al. 2016, Eq. 11).
 //!
-//! **Cooling.** At high temperatures all components of a mixture are equal. If a fit is still hot when the temperature
-//! reaches 1, its components remain equal: merged components with their own variances explain the whole spread of the
-//! data, and small differences between them do not grow at any temperature above 1 (they change by at most a factor 1/T
-//! per iteration). While a cooling policy is hot, part of the statistics therefore comes from the random start
-//! ([`Engine::lean`]). Near T = 1, merged components amplify their differences, so this restores the differences of the
-//! start. At T = 1 this part is 0. Batch ascent then makes a second, plain run from the same start and keeps the better
-//! result, so the bound after cooling is never below the bound of a fit without cooling. Stochastic fits have no bound
-//! to compare. They restart their step sizes at T = 1, because little has converged by then.
+//! **Cooling.** At high temperatures, all components of a mixture are equal. If the components of a fit are still equal
+//! when the temperature reaches 1, they remain equal. Merged components with their own variances explain the whole
+//! spread of the data, and at any temperature T above 1 small differences between them do not grow: an iteration
+//! changes them by at most a factor 1/T. While a cooling policy is hot, part of the statistics therefore comes from the
+//! random start ([`Engine::lean`]). Near T = 1, merged components amplify their differences, so this part restores the
+//! differences of the start. At T = 1 the part is 0. Batch ascent then makes a second run from the same start without
+//! tempering, and keeps the better result. The bound after cooling is therefore never below the bound of a fit without
+//! cooling. Stochastic fits have no bound to compare. They restart their step sizes at T = 1, because little has
+//! converged by then.
 //!
-//! **Twins.** If components still become equal, the driver restarts one of each pair ([`Engine::part_twins`]), up to
-//! three times. Batch ascent restarts them when it converges, and again keeps the better result. Stochastic fits
-//! restart them before passes 3, 5 and 9, counted from the end of the cooling, and also restart the step sizes.
+//! **Twins.** If components still become equal, the driver restarts one component of each pair
+//! ([`Engine::part_twins`]), up to three times. Batch ascent does so when it converges, and again keeps the better
+//! result. Stochastic fits do so before passes 3, 5 and 9, counted from the end of the cooling, and then also restart
+//! the step sizes.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -38,27 +41,27 @@ use crate::temper::Temper;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Coordinate ascent: all points in every iteration.
+    /// Coordinate ascent, which visits all points in every iteration.
     Batch {
-        /// Relative tolerance. The run has converged when the bound has changed by less than this share of its
-        /// magnitude in three consecutive iterations, after the end of the temperature schedule.
+        /// Relative tolerance of the bound. The run has converged when the bound has changed by less than this share of
+        /// its magnitude in three consecutive iterations after the end of the temperature schedule.
         tolerance: f64,
         /// Largest number of iterations.
         max_iterations: u64,
     },
-    /// Minibatches with Robbins-Monro steps ρ_t = (τ + t)^(−κ), t = 0, 1, …, in reshuffled passes.
+    /// Minibatches with Robbins–Monro step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …, in passes that are reshuffled.
     Stochastic {
         /// Number of points in a minibatch.
         batch: usize,
-        /// Delay τ of the step sizes, at least 1.
+        /// Delay τ of the step sizes, which is at least 1.
         tau: f64,
         /// Forgetting rate κ of the step sizes, in (0.5, 1].
         kappa: f64,
         /// Number of passes over the data, which need not be an integer.
         passes: f64,
-        /// Number of points that the statistics represent. The default is the number of points in the data.
+        /// Number of points that the statistics represent. By default it is the number of points in the data.
         population: Option<f64>,
-        /// Number of previous steps, which continue the sequence of step sizes in a continued fit.
+        /// Number of steps of earlier fits. A continued fit continues their sequence of step sizes.
         steps_before: u64,
     },
 }
@@ -72,8 +75,8 @@ pub struct DriverSettings {
     pub temper: Temper,
     /// Seed of every random number.
     pub seed: u64,
-    /// Number of times per pass that the driver adds the engine's scores to the trace (0 or 1 per iteration in batch
-    /// mode).
+    /// Number of times per pass that the driver adds the engine's scores to the trace. In batch mode, 1 adds the scores
+    /// in every iteration, and 0 never adds them.
     pub scores_per_pass: f64,
 }
 
@@ -82,25 +85,25 @@ pub struct DriverSettings {
 pub struct FitState<G, T> {
     /// The global parameters of the engine.
     pub globals: G,
-    /// Expected log normalisers of local tempering.
+    /// The expected log normalisers of local tempering.
     pub table: Option<T>,
     moved: f64,
     /// The distribution q(y) of the temperature, for global tempering.
     pub thermostat: Option<Thermostat>,
-    /// Mean inverse temperature of the last step.
+    /// The mean inverse temperature of the last step.
     pub inverse: f64,
     /// Number of points used so far.
     pub used: u64,
-    /// Number of empty points.
+    /// Number of empty points that were skipped.
     pub skipped: u64,
     bound: Option<f64>,
     calm: u64,
-    /// The best result of batch ascent so far and its bound, while the run searches for a better one.
+    /// The best result of batch ascent so far and its bound, kept while the run searches for a better result.
     aside: Option<(G, f64)>,
     /// Whether the plain run after a cooling has started.
     plain: bool,
     parted: u64,
-    /// The iteration from which step sizes count.
+    /// The iteration from which the step sizes are counted.
     counted: u64,
 }
 
@@ -159,7 +162,7 @@ impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
             skipped: archive.get("skipped")?,
             bound: archive.vec("bound")?.first().copied(),
             calm: archive.get("calm")?,
-            // Checkpoints of earlier versions have no second run, except the one after a cooling.
+            // Checkpoints of earlier versions contain no second run, except the run after a cooling.
             aside: if archive.get("has_cooled").unwrap_or(false) {
                 let globals = G::restore(&archive.nested("cooled"))?;
                 Some((globals, archive.vec_of("cooled_bound", 1)?[0]))
@@ -196,14 +199,15 @@ impl Local {
     }
 }
 
-/// Slope in 1 − 1/T of the share of the start near T = 1. With this value, four fifths of the start's differences
-/// remain at T = 1.
+/// The share of the random start in the statistics falls with this slope in 1 − 1/T near T = 1. With this value, four
+/// fifths of the start's differences remain at T = 1.
 const SLOPE: f64 = 4.0;
 
-/// Numbers of passes after which a stochastic fit restarts equal components. Batch ascent restarts them equally often.
+/// Numbers of passes after which a stochastic fit restarts equal components. Batch ascent restarts them the same number
+/// of times.
 const PARTED: [u64; 3] = [2, 4, 8];
 
-/// Number of iterations without a noticeable change after which batch ascent stops.
+/// Batch ascent stops after this number of iterations without a noticeable change.
 const CALM: u64 = 3;
 
 impl<E: Engine> Driver<E> {
@@ -234,7 +238,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Returns the last iteration that the settings allow.
+    /// Returns the number of the last iteration that the settings allow.
     pub fn planned_iterations(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { max_iterations, .. } => max_iterations,
@@ -249,7 +253,7 @@ impl<E: Engine> Driver<E> {
         done > 0 && count(done) > count(done - 1)
     }
 
-    /// No inverse temperature is below `floor`.
+    /// Runs the local steps of a batch. No inverse temperature is below `floor`.
     fn local(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -295,8 +299,9 @@ impl<E: Engine> Driver<E> {
                 Heat::Local {
                     grid: &grid,
                     floor,
-                    // The mean of the last batch saves sweeps. Before the first visit of a point, only the prior
-                    // determines its temperature. A hotter start would let one hot batch keep all later ones hot.
+                    // Starting at the mean of the last batch saves sweeps. Before the first visit of a point, only the
+                    // prior determines the point's temperature. If points started hotter, one hot batch would keep all
+                    // later batches hot.
                     first: state.inverse.max(grid.mean()).max(floor),
                     table,
                 }
@@ -306,7 +311,7 @@ impl<E: Engine> Driver<E> {
         let sums = self
             .engine
             .local_steps(&mut state.globals, &self.indices, &heat, measure)?;
-        // Points without content also belong to the population.
+        // Points without content also count as members of the population.
         let scale = population / self.indices.len().max(1) as f64;
         Some(Local { sums, rho, scale })
     }
@@ -384,7 +389,7 @@ impl<E: Engine> Algorithm for Driver<E> {
             bound: batch_mode,
         };
         let Some(local) = self.local(state, done, floor, measure) else {
-            // A repetition of `warm` gives the same result.
+            // Repeating `warm` gives the same result.
             return Step {
                 record: Record::new(state.used),
                 status: Some(Status::Interrupted { at: done }),
@@ -459,7 +464,7 @@ impl<E: Engine> Driver<E> {
     }
 
     fn bound(&self, state: &FitState<E::Globals, E::Table>, sums: &Sums, floor: f64) -> f64 {
-        // A cooling prescribes the temperature, which is then not a variable of the model.
+        // A cooling prescribes the temperature, so the temperature is then not a variable of the model.
         let inferred = state
             .thermostat
             .as_ref()
@@ -468,8 +473,8 @@ impl<E: Engine> Driver<E> {
         self.engine.global_bound(&state.globals) + sums.bound + y
     }
 
-    /// If `due` has a value, the lowest allowed inverse temperature, the distribution of the temperature makes a step
-    /// before the global parameters.
+    /// Updates the global parameters. If `due` has a value, which is the lowest allowed inverse temperature, the
+    /// distribution of the temperature makes a step first.
     fn update(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -481,7 +486,7 @@ impl<E: Engine> Driver<E> {
             (&mut state.thermostat, &self.settings.temper, due)
         {
             // Batch ascent computes the energy exactly and needs no average over batches. Both modes damp the steps of
-            // the temperature.
+            // the temperature's distribution.
             let weight = match self.settings.mode {
                 Mode::Batch { .. } => 1.0,
                 Mode::Stochastic { .. } => global.damping,
@@ -490,7 +495,7 @@ impl<E: Engine> Driver<E> {
             thermostat.update(global.damping);
             let next = thermostat.mean_inverse().max(floor);
             let record = record.with("energy_noise", thermostat.energy_noise.sqrt());
-            // The statistics contain the inverse temperature of the local steps, and the global step uses the new one.
+            // The statistics contain the inverse temperature of the local steps, but the global step uses the new one.
             let scale = local.scale * (next / state.inverse);
             self.lean(next);
             self.engine
@@ -512,7 +517,7 @@ impl<E: Engine> Driver<E> {
         let Some((globals, bound)) = state.aside.take() else {
             return;
         };
-        // The bounds of iterations do not include the gain of new local steps.
+        // The bound of an iteration does not include the gain from the next local steps.
         let at = |globals: &E::Globals| self.engine.untempered_bound(globals);
         let present = at(&state.globals).or(state.bound);
         let aside = at(&globals).unwrap_or(bound);
@@ -522,8 +527,8 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Returns whether batch ascent that has converged continues to search for a better result. After a cooling it runs
-    /// again from the start without a policy. If components are equal, it restarts one of each pair.
+    /// Returns whether batch ascent continues to search for a better result after it has converged. After a cooling, it
+    /// runs again from the start without a policy. If components are equal, it restarts one component of each pair.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);
@@ -619,8 +624,8 @@ impl<E: Engine> Driver<E> {
         }
         let change = state.bound.map(|before| (bound - before).abs());
         state.bound = Some(bound);
-        // The bound without the log Jacobian does not depend on the units of the data, and neither does the end of the
-        // fit.
+        // Without the log Jacobian, the bound does not depend on the units of the data, and neither does the iteration
+        // at which the fit ends.
         let own = (bound - self.engine.log_jacobian()).abs();
         let calm = change.is_some_and(|c| c <= tolerance * own.max(1.0));
         state.calm = if calm && settled(&self.settings.temper, pass) {

@@ -1,23 +1,24 @@
-//! Inferred global temperatures with two starts: one run from T = 1 and one from a hot start, over the same batches.
+//! Inferred global temperatures with two starts. One run starts at T = 1 and the other at a high temperature, and both
+//! visit the same batches.
 //!
-//! The objective of variational tempering can have two maxima in T, one near T = 1 and one at high T, and the start
-//! decides which of them a run finds. Mandt et al. (2016) do not specify the start. Both runs maximise the same bound
-//! of the tempered model, so the driver keeps the result with the larger bound.
+//! The objective of variational tempering can have two maxima in T: one near T = 1 and one at a high temperature. The
+//! start decides which of them a run finds, but Mandt et al. (2016) do not specify the start. Both runs maximise the
+//! same bound of the tempered model, so the driver keeps the result with the larger bound.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
 use crate::driver::{Driver, FitState};
 use crate::engine::Engine;
 
-/// A driver that makes both runs of an engine.
+/// A driver that makes both runs of the same engine.
 pub struct Ends<E: Engine>(pub Driver<E>);
 
-/// The states of both ends.
+/// The states of the two runs.
 #[derive(Clone, Debug)]
 pub struct EndsState<G, T> {
     cold: FitState<G, T>,
     warm: FitState<G, T>,
-    /// Whether only the hot run has made the current step, because the cold run was interrupted.
+    /// Whether the hot run has made the current step but the cold run has not, because it was interrupted.
     ahead: bool,
 }
 
@@ -54,7 +55,8 @@ impl<E: Engine> Algorithm for Ends<E> {
         })
     }
 
-    /// Steps both runs. The record comes from the cold run and includes the temperature of the hot run.
+    /// Advances both runs by one step. The record comes from the cold run and also contains the temperature of the hot
+    /// run.
     fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step {
         if !state.ahead {
             let step = self.0.step(&mut state.warm, iteration);

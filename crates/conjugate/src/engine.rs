@@ -1,24 +1,26 @@
-//! The interface between a model and the drivers: local steps over a batch, a global step, bounds and normalisers.
+//! The interface between a model and the drivers. It consists of local steps over a batch, a global step, bounds and
+//! normalisers.
 //!
-//! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) builds an engine from any
+//! There are two kinds of engines. [`Pointwise`](crate::pointwise::Pointwise) builds an engine from any
 //! [`ConjugateModel`](crate::model::ConjugateModel), whose global parameters are a single vector of natural parameters.
-//! Latent Dirichlet allocation has its own engine, because it has too many global parameters to visit in every step.
+//! Latent Dirichlet allocation has an engine of its own, because it has too many global parameters to update all of
+//! them in every step.
 
 use jensen_run::wire::{Reader, Writer};
 use jensen_run::{Record, Snapshot};
 
 use crate::temper::InverseTemperatures;
 
-/// The weights of the likelihood of the points in a batch.
+/// The weights of the likelihood for the points in a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Heat<'a, T> {
     /// One inverse temperature for all points.
     Uniform(f64),
-    /// One inferred temperature for every point.
+    /// One inferred temperature for each point.
     Local {
         /// The inverse temperatures that a point may have.
         grid: &'a InverseTemperatures,
-        /// No point may end at an inverse temperature below this.
+        /// The smallest inverse temperature at which a point may end.
         floor: f64,
         /// The starting value of the search for a point's inverse temperature.
         first: f64,
@@ -27,7 +29,7 @@ pub enum Heat<'a, T> {
     },
 }
 
-/// The quantities that local steps measure in addition to the expected statistics.
+/// The quantities that local steps compute in addition to the expected statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
     /// Whether to compute [`Sums::energy`].
@@ -43,23 +45,23 @@ pub struct Sums {
     pub points: usize,
     /// Number of skipped empty points.
     pub skipped: usize,
-    /// Sum of the sizes of the points in observations: tokens, steps of a sequence, or 1.
+    /// Sum of the sizes of the points. A size is a number of tokens, a number of steps of a sequence, or 1.
     pub size: f64,
-    /// Sum of `E_q[log p(x_i, z_i | β)]` in nats, without tempering. It is 0 unless requested.
+    /// Sum of `E_q[log p(x_i, z_i | β)]` in nats, without tempering. It is 0 unless it was requested.
     pub energy: f64,
-    /// Sum of τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors, in nats. It is 0 unless
-    /// requested.
+    /// Sum of τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL, in nats, where KL belongs to the point's own priors. It
+    /// is 0 unless it was requested.
     pub bound: f64,
     /// Sum of the inverse temperatures τ_i of the points.
     pub inverse: f64,
-    /// Number of points whose local step stopped at the largest number of iterations.
+    /// Number of points whose local step reached the largest number of iterations.
     pub unconverged: usize,
-    /// Total number of inner iterations.
+    /// Total number of inner iterations of all points.
     pub sweeps: u64,
 }
 
 impl Sums {
-    /// Adds the sums over other points.
+    /// Adds the sums over another set of points.
     pub fn merge(&mut self, other: &Self) {
         self.points += other.points;
         self.skipped += other.skipped;
@@ -97,23 +99,24 @@ impl Sums {
     }
 }
 
-/// Estimates of log C(T) of the tempered joint density at several temperatures, in nats.
+/// Estimates of log C(T), in nats, at several temperatures. C(T) is the normaliser of the tempered joint density.
 ///
 /// C(T) = ∫ p(β) Π_i ∫ p(x_i, z_i | β)^(1/T) dx_i dz_i dβ (Mandt et al. 2016, Eq. 3 and supplement A). Let c(β, s) be
 /// the sum over points of log ∫ p(x_i, z_i | β)^s. Then log C = log `E[exp c]` ≥ `E[c]`. The average over draws is
-/// computed in the log domain.
+/// computed in the log domain, which prevents overflow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Partition {
     /// Estimate of log C at each inverse temperature, in nats.
     pub log_c: Vec<f64>,
-    /// A lower bound of log C by Jensen's inequality: the mean of c over draws, or a better closed form with averages
-    /// inside the powers. (The supplement of the paper calls this form an upper bound, but the powers are convex.)
+    /// A lower bound on log C by Jensen's inequality. It is the mean of c over draws, or a tighter closed form with
+    /// averages inside the powers. (The supplement of the paper calls this form an upper bound, but the powers are
+    /// convex.)
     pub lower: Vec<f64>,
 }
 
-/// The interface through which the drivers use a model with its data.
+/// The interface through which the drivers use a model and its data.
 pub trait Engine {
-    /// The variational parameters of the global parameters, and all other state on which later steps depend.
+    /// The variational parameters of the global parameters, together with all other state on which later steps depend.
     type Globals: Snapshot + Clone;
     /// The expected log normalisers for local temperatures.
     type Table: Snapshot + Clone;
@@ -121,7 +124,7 @@ pub trait Engine {
     /// Returns the number of data points N.
     fn points(&self) -> usize;
 
-    /// Returns the number of neighbouring points that are read together (see [`Order`](crate::documents::Order)).
+    /// Returns the number of adjacent points that are read together (see [`Order`](crate::documents::Order)).
     fn block(&self) -> usize {
         1
     }
@@ -129,9 +132,9 @@ pub trait Engine {
     /// Returns the random start for a seed.
     fn start(&self, seed: u64) -> Self::Globals;
 
-    /// Optimises q(z_i) for the points of a batch, and keeps their expected sufficient statistics, each weighted by its
-    /// inverse temperature, for the next [`global_step`](Self::global_step). Returns `None` if the points are not
-    /// available. The step then has no effect.
+    /// Optimises q(z_i) for the points of a batch. The engine keeps their expected sufficient statistics for the next
+    /// [`global_step`](Self::global_step), each weighted by its inverse temperature. Returns `None` if the points are
+    /// not available, in which case the step has no effect.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
@@ -140,20 +143,20 @@ pub trait Engine {
         measure: Measure,
     ) -> Option<Sums>;
 
-    /// Returns the largest share of the start that [`lean_on_start`](Self::lean_on_start) receives while a cooling
-    /// policy is hot. It is 0 for engines that do not need the start.
+    /// Returns the largest share of the random start that the driver passes to [`lean_on_start`](Self::lean_on_start)
+    /// while a cooling policy is hot. It is 0 for engines that do not need the start.
     fn lean(&self) -> f64 {
         0.0
     }
 
-    /// Replaces a share of the data's statistics in the next global step by the statistics of the random start of
-    /// `seed`, at the inverse temperature `inverse`.
+    /// Replaces a share of the data's statistics in the next global step. The replacement is the statistics of the
+    /// random start for `seed`, at the inverse temperature `inverse`.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }
 
-    /// Restarts one of each pair of equal components. Returns false if there are none. Different values of `attempt`
-    /// give different restarts.
+    /// Restarts one component of each pair of equal components. Returns false if there are no such pairs. Different
+    /// values of `attempt` give different restarts.
     fn part_twins(&self, globals: &mut Self::Globals, seed: u64, attempt: u64) -> bool {
         let _ = (globals, seed, attempt);
         false
@@ -165,20 +168,22 @@ pub trait Engine {
     /// Computes `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
 
-    /// Returns the log Jacobian; see [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
+    /// Returns the log Jacobian, which [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian)
+    /// defines.
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// Returns the bound at T = 1 in nats, which the driver uses to compare two results of a run. Returns `None` if a
-    /// visit of every point would cost too much.
+    /// Returns the bound at T = 1 in nats, by which the driver compares two results of a run. Returns `None` if
+    /// visiting every point would cost too much.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
     /// Returns log C(T) at the given inverse temperatures. If `draws` is given and the engine has no exact value, it
-    /// estimates log C(T) from that many draws of the prior. Without `draws` it returns its best value.
+    /// estimates log C(T) from that many draws of the prior. If `draws` is `None`, it returns the best value that it
+    /// has.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
     /// Returns the expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local

@@ -1,8 +1,9 @@
-//! Exponential families of global parameters, in natural parameters.
+//! Exponential families of global parameters, expressed in natural parameters.
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). For each family, the table gives the length of λ, the log normaliser
-//! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence between two members follows from these: KL(λ ‖
-//! α) = (λ − α)·∇a(λ) − a(λ) + a(α). In every global step, λ is the parameter of the prior plus the statistics.
+//! a, the expectation parameters `E[t]` = ∇a, and a method to draw β. The divergence between two members of a family
+//! follows from these: KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α). In every global step, λ is the parameter of the prior
+//! plus the statistics of the data.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
@@ -11,33 +12,33 @@ use jensen_math::special;
 
 use crate::draws::{log_dirichlet, log_gamma, normal};
 
-/// A family of distributions, with the shape of its variable.
+/// A family of distributions and the dimensions of its variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExponentialFamily {
-    /// Proportions p of `n` categories, where λ are the usual parameters and t = log p.
+    /// Proportions p of `n` categories. λ contains the usual Dirichlet parameters, and t = log p.
     Dirichlet {
         /// Number of categories.
         n: usize,
     },
-    /// Independent rates ρ ~ Gamma(a, b), `n` of them. Each has two numbers: t = (log ρ, −ρ), λ = (a, b).
+    /// `n` independent rates ρ ~ Gamma(a, b). Each rate has two numbers in each vector: t = (log ρ, −ρ) and λ = (a, b).
     Gamma {
         /// Number of rates.
         n: usize,
     },
-    /// Independent pairs of a mean μ and a precision τ in `dim` dimensions. Each dimension has four numbers: t = (τμ,
-    /// −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
+    /// Independent pairs of a mean μ and a precision τ in `dim` dimensions, with τ ~ Gamma(a, b) and μ | τ ~ N(m,
+    /// 1/(κτ)). Each dimension has four numbers: t = (τμ, −½τμ², −τ, log τ) and λ = (κm, κ, b + ½κm², a − ½).
     NormalGamma {
         /// Number of dimensions.
         dim: usize,
     },
-    /// A mean μ and a precision matrix Λ: t = (Λμ, −½μᵀΛμ, −½Λ, ½ log|Λ|), λ = (κm, κ, W⁻¹ + κmmᵀ, ν − D) for
-    /// Λ ~ Wishart(W, ν), μ | Λ ~ N(m, (κΛ)⁻¹).
+    /// A mean μ and a precision matrix Λ, with Λ ~ Wishart(W, ν) and μ | Λ ~ N(m, (κΛ)⁻¹): t = (Λμ, −½μᵀΛμ, −½Λ, ½
+    /// log|Λ|) and λ = (κm, κ, W⁻¹ + κmmᵀ, ν − D).
     NormalWishart {
         /// Number of dimensions D.
         dim: usize,
     },
-    /// A matrix M of `rows` × `columns` whose columns are independent normals with the same precision A: t = (M,
-    /// −½MMᵀ), λ = (B, A). Its mean is A⁻¹B.
+    /// A matrix M of `rows` × `columns`, whose columns are independent and normal with the same precision A: t = (M,
+    /// −½MMᵀ) and λ = (B, A). The mean of M is A⁻¹B.
     NormalRows {
         /// Number of rows.
         rows: usize,
@@ -47,7 +48,7 @@ pub enum ExponentialFamily {
 }
 
 impl ExponentialFamily {
-    /// Returns the length of λ and of t.
+    /// Returns the length of λ, which is also the length of t.
     pub fn len(self) -> usize {
         match self {
             Self::Dirichlet { n } => n,
@@ -63,7 +64,7 @@ impl ExponentialFamily {
         self.len() == 0
     }
 
-    /// Computes a(λ), and writes ∇a(λ) = `E[t]` to `out`. a is NaN if λ is outside the family.
+    /// Computes a(λ), and writes ∇a(λ) = `E[t]` to `out`. The result is NaN if λ is outside the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -176,7 +177,7 @@ impl ExponentialFamily {
     }
 }
 
-/// Computes the factor of W⁻¹ = S − (κm)(κm)ᵀ/κ, the inverse scale matrix of a normal-Wishart distribution.
+/// Computes the Cholesky factor of W⁻¹ = S − (κm)(κm)ᵀ/κ, the inverse scale matrix of a normal-Wishart distribution.
 fn inverse_scale(lambda: &[f64], dim: usize) -> Option<Vec<f64>> {
     let (km, kappa) = (&lambda[..dim], lambda[dim]);
     let s = &lambda[dim + 1..dim + 1 + dim * dim];
@@ -226,7 +227,8 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
         out.fill(f64::NAN);
         return;
     };
-    // The Bartlett decomposition: Λ = F Fᵀ with F = L⁻ᵀ T, where T is lower triangular with χ on the diagonal.
+    // This is the Bartlett decomposition: Λ = F Fᵀ with F = L⁻ᵀ T, where T is lower triangular and its diagonal
+    // contains χ variables.
     let mut f = vec![0.0; dim * dim];
     let mut log_det = -dense::log_determinant(&l, dim);
     for i in 0..dim {
@@ -262,7 +264,7 @@ fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mu
     out[dim + 1 + dim * dim] = 0.5 * log_det;
 }
 
-/// Independent blocks of global parameters with their priors, as one vector of natural parameters.
+/// Independent blocks of global parameters and their priors, stored as one vector of natural parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks {
     families: Vec<ExponentialFamily>,
@@ -281,10 +283,10 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Adds a block and returns its offset.
+    /// Adds a block and returns its offset in the vector.
     ///
     /// # Panics
-    /// Panics if `prior` and the family's parameters have different lengths, which is a bug in the model.
+    /// Panics if `prior` does not have the length of the family's parameters, which is a bug in the model.
     pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();
@@ -314,7 +316,7 @@ impl Blocks {
         self.families.iter().copied().zip(ranges)
     }
 
-    /// Returns `E[t(β)]`, block by block.
+    /// Returns `E[t(β)]` for all blocks, one after another.
     pub fn expectations(&self, lambda: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; lambda.len()];
         for (family, range) in self.each() {
@@ -323,7 +325,7 @@ impl Blocks {
         out
     }
 
-    /// Returns KL(q(β) ‖ p(β)), in nats.
+    /// Returns the divergence KL(q(β) ‖ p(β)), in nats.
     pub fn divergence(&self, lambda: &[f64]) -> f64 {
         let mut t = vec![0.0; lambda.len()];
         let mut unused = vec![0.0; lambda.len()];
@@ -344,7 +346,7 @@ impl Blocks {
         total
     }
 
-    /// Draws all blocks, and returns t(β).
+    /// Draws all blocks and returns t(β).
     pub fn draw(&self, lambda: &[f64], stream: &mut Stream) -> Vec<f64> {
         let mut out = vec![0.0; lambda.len()];
         for (family, range) in self.each() {
@@ -411,7 +413,7 @@ mod tests {
                 let mut at = |x: f64| {
                     let mut moved = lambda.clone();
                     moved[i] = x;
-                    // A change of a symmetric matrix moves two mirrored elements, each by half.
+                    // A change of a symmetric matrix moves two mirrored elements, each of them by half.
                     family.moments(&moved, &mut unused)
                 };
                 let slope = (at(lambda[i] + h) - at(lambda[i] - h)) / (2.0 * h);

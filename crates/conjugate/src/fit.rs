@@ -1,4 +1,4 @@
-//! Fits a conjugate model in the common loop.
+//! Fits a conjugate model in the loop that all fits share.
 
 use jensen_run::{Control, Identity, Outcome, Reason, RunError, Verdict, run};
 
@@ -7,21 +7,22 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::model::{ConjugateModel, twins};
 use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
 
-/// A fitted model with one vector of global parameters.
+/// A fitted model whose global parameters are a single vector.
 #[derive(Clone, Debug)]
 pub struct ModelFit {
     /// Natural parameters of q(β), in the order of the model's blocks.
     pub lambda: Vec<f64>,
-    /// The evidence lower bound at T = 1 in nats; see [`untempered_bound`].
+    /// The evidence lower bound at T = 1, in nats (see [`untempered_bound`]).
     pub elbo: f64,
-    /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature.
+    /// The final temperature, 1 / E[1/T]. For local tempering, it is computed from the mean inverse temperature of the
+    /// points.
     pub temperature: f64,
-    /// Increase of the bound in one more iteration over all points, in nats. Only stochastic fits have it, because they
-    /// have no stopping rule.
+    /// Increase of the bound in one more iteration over all points, in nats. Only stochastic fits report it, because
+    /// they have no stopping rule.
     pub gain: Option<f64>,
-    /// Pairs of components that became equal; see [`twins`].
+    /// Pairs of components that became equal (see [`twins`]).
     pub twins: Vec<(usize, usize)>,
-    /// Number of training points used, summed over all passes.
+    /// Number of training points that were used, summed over all passes.
     pub points: u64,
     /// Number of points without content that were skipped.
     pub skipped: u64,
@@ -67,12 +68,12 @@ impl ModelFit {
         }
     }
 
-    /// Returns the reasons not to trust a fit other than its status and a temperature above 1, such as equal
-    /// components. Messages call a component `part`, and number the components in the order `order`.
+    /// Returns the reasons not to trust a fit, such as equal components. Its status and a temperature above 1 are not
+    /// among them. The messages call a component `part`, and number the components in the order of `order`.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
-        // One nat per parameter means that on average the parameters are more than a standard deviation away from their
-        // final values.
+        // An increase of one nat per parameter means that on average a parameter is more than a standard deviation away
+        // from its final value.
         if let Some(gain) = self.gain.filter(|gain| *gain > self.lambda.len() as f64) {
             verdict.against(Reason::new(
                 format!(
@@ -103,7 +104,7 @@ pub fn identity<M: ConjugateModel>(
         algorithm: model.name().to_owned(),
         settings: serde_json::to_value(settings).expect("plain settings"),
         seed: settings.seed,
-        // Priors are part of the model, and their bits distinguish models.
+        // Priors are part of the model, so the bits of the priors distinguish models.
         model_hash: model
             .blocks()
             .prior()
@@ -113,7 +114,7 @@ pub fn identity<M: ConjugateModel>(
             })
             .to_string(),
         data_hash: data_hash.to_owned(),
-        // The arithmetic is plain double precision for every instruction set.
+        // The arithmetic is plain double precision on every instruction set.
         simd: String::new(),
     }
 }

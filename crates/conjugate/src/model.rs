@@ -1,10 +1,11 @@
-//! Conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7), the class of models that this crate fits.
+//! Conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7). They are the class of models that this
+//! crate fits.
 //!
 //! Global parameters β have exponential-family priors with natural parameters α. Given β, every data point has log
-//! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs E[t(β)] under q(β), a vector of the same
-//! length as the natural parameters. The global step needs E[T(x_i, z_i)] under q(z_i), which has that length too. A
-//! model defines its priors, its local step, its statistics and its normaliser. Drivers and temperature policies
-//! provide everything else.
+//! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs only E[t(β)] under q(β), a vector of the same
+//! length as the natural parameters. The global step needs only E[T(x_i, z_i)] under q(z_i), which also has that
+//! length. A model defines its priors, its local step, its statistics and its normaliser. The drivers and the
+//! temperature policies provide everything else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,55 +16,56 @@ use crate::family::Blocks;
 use crate::plain::Plain;
 use crate::shards::PointShards;
 
-/// The result of a local step at one point.
+/// The result of the local step of one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Local {
-    /// E_q[log p(x_i, z_i | β)] in nats, untempered, with all constants.
+    /// E_q[log p(x_i, z_i | β)] in nats, without tempering and with all constants.
     pub energy: f64,
-    /// H(q(z_i)), in nats.
+    /// The entropy H(q(z_i)), in nats.
     pub entropy: f64,
     /// Number of inner iterations, if the local step iterates.
     pub sweeps: u32,
-    /// Whether an iterated local step met its stopping rule.
+    /// Whether the stopping rule of an iterated local step was met.
     pub converged: bool,
 }
 
-/// Counts the points of each size. Returns the distinct sizes in ascending order, each with its number of points.
+/// Counts the points of each size. Returns the distinct sizes in ascending order, each with the number of points that
+/// have it.
 pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
     for size in sizes {
-        // The bits of positive numbers sort as the numbers do.
+        // The bits of positive numbers sort in the same order as the numbers.
         *counts.entry(size.to_bits()).or_default() += 1.0;
     }
     let pairs = counts.into_iter();
     pairs.map(|(bits, n)| (f64::from_bits(bits), n)).collect()
 }
 
-/// A conditionally conjugate model with its data.
+/// A conditionally conjugate model together with its data.
 pub trait ConjugateModel: Sync {
-    /// Memory of a local step, which stores q(z_i) of the last point.
+    /// Memory of a local step. It stores q(z_i) of the last point.
     type Scratch: Default + Send;
 
-    /// Returns the model's name in files.
+    /// Returns the name of the model in files.
     fn name(&self) -> &'static str;
 
     /// Returns the number of data points.
     fn points(&self) -> usize;
 
-    /// Returns the size of a point, on which its normaliser depends (tokens, steps of a sequence). It is 1 if all
-    /// points are alike.
+    /// Returns the size of a point, on which its normaliser depends. A size is for example a number of tokens or of
+    /// steps in a sequence. It is 1 if all points are alike.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
     }
 
-    /// Returns the distinct sizes of points in ascending order, each with its number of points.
+    /// Returns the distinct sizes of points in ascending order, each with the number of points that have it.
     fn sizes(&self) -> Vec<(f64, f64)> {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// Returns the shards that run the local steps, if other processes have the points. [`points`](Self::points) then
-    /// counts the points of all shards, and functions of a single point are not called.
+    /// Returns the shards that run the local steps, if other processes have the points. In that case
+    /// [`points`](Self::points) counts the points of all shards, and functions of a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
@@ -71,23 +73,24 @@ pub trait ConjugateModel: Sync {
     /// Returns the families and priors of the global parameters.
     fn blocks(&self) -> &Blocks;
 
-    /// Returns initial natural parameters. The random stream breaks their symmetry.
+    /// Returns initial natural parameters. The random stream makes the components differ.
     fn start(&self, stream: &mut Stream) -> Vec<f64>;
 
-    /// Returns the ranges of natural parameters that belong to each component, state or factor. Permutations of these
-    /// do not change the model.
+    /// Returns, for each component, state or factor, the range of its natural parameters. Permuting these ranges does
+    /// not change the model.
     fn parts(&self) -> Vec<Range<usize>>;
 
     /// Returns the largest share of the random start in the statistics of a hot iteration under a cooling policy. This
-    /// share prevents components from merging for good; see [`driver`](crate::driver).
+    /// share prevents components from merging for good (see [`driver`](crate::driver)).
     ///
-    /// 0.1 suffices for components that separate by themselves at some temperature above 1.
+    /// A share of 0.1 suffices for components that separate by themselves at some temperature above 1.
     fn lean(&self) -> f64 {
         0.1
     }
 
-    /// Returns the number of values of q(z_i) that are stored between visits of a point, for warm starts of iterated
-    /// local steps. Without warm starts, the bound of batch ascent may fall. The values begin at 0.5.
+    /// Returns the number of values of q(z_i) that are stored between two visits of a point, so that iterated local
+    /// steps can start from them. Without such warm starts, the bound of batch ascent may fall. Every stored value is
+    /// initially 0.5.
     fn memory(&self) -> usize {
         0
     }
@@ -102,55 +105,56 @@ pub trait ConjugateModel: Sync {
         scratch: &mut Self::Scratch,
     ) -> Local;
 
-    /// Adds `weight` · E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
+    /// Adds `weight` · E_q[T(x_i, z_i)], where q(z_i) is the result of the last local step.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
-    /// Projects the natural parameters to the closest member of a smaller family after a global step, if the model uses
-    /// such a family.
+    /// Projects the natural parameters to the closest member of a smaller family after a global step, if the model
+    /// restricts q to such a family.
     fn restrict(&self, lambda: &mut [f64]) {
         let _ = lambda;
     }
 
-    /// Returns log ∫ p(x_i, z_i | β)^s dx_i dz_i for a point of size `size`, at a value `t` of t(β). It is 0 at s = 1.
+    /// Returns log ∫ p(x_i, z_i | β)^s dx_i dz_i for a point of size `size`, where `t` is a value of t(β). The result
+    /// is 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// Returns the effect of the data's units on the bound of all points, in nats. If densities of standardised values
-    /// are reported in the original units, it is −Σ log of the scale of every known value. It does not affect how well
-    /// a model fits.
+    /// Returns the effect of the data's units on the bound of all points, in nats. If the data are standardised but
+    /// densities are reported in the original units, it is −Σ log of the scale of every known value. It does not affect
+    /// how well a model fits.
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// Returns the plain model of the same points, if there is one.
+    /// Returns the plain model of the same points, which has a single component, if there is one.
     fn plain(&self) -> Option<Plain> {
         None
     }
 
-    /// Returns whether the log normaliser depends on β. If not, log C(T) has an exact formula.
+    /// Returns whether the log normaliser depends on β. If it does not, log C(T) has an exact formula.
     fn normaliser_depends_on_globals(&self) -> bool {
         true
     }
 
-    /// Returns whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. If not (as for Gaussian components
-    /// with unknown precisions, where the smallest precisions dominate), policies use the mean of its logarithm, which
-    /// is Jensen's lower bound.
+    /// Returns whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. It is infinite for example for
+    /// Gaussian components with unknown precisions, where the smallest precisions dominate. Policies then use the mean
+    /// of the logarithm, which is Jensen's lower bound.
     fn partition_is_finite(&self) -> bool {
         true
     }
 }
 
-/// Two parts are twins if the distance between their distributions is less than this, in nats per value.
+/// Two components are twins if the distance between their distributions is less than this, in nats per value.
 ///
-/// The distance between components with equal data is 0. If one has twice the data of the other, it is an eighth of a
-/// nat per value. Components that distinguish points, even if only by noise, differ by about a nat per value, and by
-/// more with more points.
+/// The distance between components with equal data is 0. If one component has twice the data of the other, the distance
+/// is an eighth of a nat per value. Components that distinguish points, even if only by noise, differ by about a nat
+/// per value, and the difference grows with the number of points.
 const TWINS: f64 = 0.25;
 
 /// Finds pairs of equal components. Each component is paired with the first component that equals it. Components
-/// without data are not twins.
+/// without data do not count as twins.
 ///
-/// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which
-/// does not depend on the origin and the units of the data.
+/// The distance is the symmetric Kullback–Leibler divergence of the components' distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ).
+/// It does not depend on the origin or the units of the data.
 pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
     let (parts, blocks) = (model.parts(), model.blocks());
     let prior = blocks.prior();

@@ -1,4 +1,4 @@
-//! A plain model of the same points as a baseline, with one component for all points.
+//! A plain model of the same points, in which one component explains all points. It serves as a baseline.
 
 use jensen_math::special::lgamma;
 
@@ -6,17 +6,17 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::model::ConjugateModel;
 use crate::pointwise::{Pointwise, untempered_bound};
 
-/// Bounds of one component for all points, for comparison with a model with several parts.
+/// Bounds for a single component that explains all points, for comparison with a model with several components.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plain {
-    /// The bound of the plain model in nats. For complete points this is its log evidence.
+    /// The bound of the plain model in nats. If no values are missing, it is the log evidence of the plain model.
     pub bound: f64,
-    /// The bound of a model with several components, of which one contains all points. A fit with a lower bound is not
-    /// optimal, because the model contains this solution.
+    /// The bound of a model with several components of which one contains all points. The model contains this solution,
+    /// so a fit with a lower bound is not optimal.
     pub within: f64,
 }
 
-/// One step suffices if no values are missing, and a few suffice otherwise.
+/// Largest number of steps. A single step suffices if no values are missing, and otherwise a few suffice.
 const STEPS: usize = 100;
 
 pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
@@ -41,8 +41,8 @@ pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     bound
 }
 
-/// Returns log p of `count` draws that all belong to the first of `k` categories, with a symmetric Dirichlet prior on
-/// their probabilities.
+/// Returns log p of `count` draws that all belong to the first of `k` categories, where the probabilities of the
+/// categories have a symmetric Dirichlet prior.
 pub(crate) fn all_the_first(k: usize, concentration: f64, count: f64) -> f64 {
     let total = k as f64 * concentration;
     lgamma(total) - lgamma(total + count) + lgamma(concentration + count) - lgamma(concentration)

@@ -1,4 +1,4 @@
-//! An engine for any model with one vector of global parameters.
+//! An engine for any model whose global parameters are a single vector.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
@@ -17,17 +17,17 @@ const ANEW: Purpose = Purpose::new("parts that start anew");
 const PRIOR: Purpose = Purpose::new("prior globals");
 const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
 
-/// Largest number of pieces into which a batch is divided. Each piece has its own statistics.
+/// Largest number of pieces into which a batch is divided. Every piece has statistics of its own.
 const PIECES: usize = 32;
 const PIECE: usize = 16;
-/// Number of draws of q(β) for the expected log normalisers of local temperatures.
+/// Number of draws of q(β) from which the expected log normalisers of local temperatures are computed.
 const TABLE_DRAWS: u64 = 32;
-/// Number of iterations in which a point's temperature is inferred.
+/// Largest number of iterations in which a point's temperature is inferred.
 const ROUNDS: usize = 12;
-/// A point's inverse temperature has converged when it changes by less than this.
+/// The inverse temperature of a point has converged when it changes by less than this.
 const SETTLED: f64 = 1e-3;
 
-/// The global parameters λ, and the stored states of the points.
+/// The global parameters λ and the stored states of the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorGlobals {
     /// The natural parameters of q(β).
@@ -51,7 +51,7 @@ impl Snapshot for VectorGlobals {
     }
 }
 
-/// Expected log normalisers E_q[log ∫ p(x, z | β)^s], with one row over the grid per size of points.
+/// The expected log normalisers E_q[log ∫ p(x, z | β)^s], with one row over the grid for each size of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormaliserTable {
     pub(crate) sizes: Vec<f64>,
@@ -90,7 +90,7 @@ pub struct Pointwise<'a, M: ConjugateModel> {
     log_jacobian: f64,
     statistics: Vec<f64>,
     origin: Option<(u64, Vec<f64>)>,
-    /// Share of the start in the next global step, and the inverse temperature of the start.
+    /// The share of the random start in the next global step, and the inverse temperature of the start.
     lean: (f64, f64),
 }
 
@@ -108,7 +108,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
         }
     }
 
-    /// Adds held-out points, which the engine scores if the driver requests it.
+    /// Adds held-out points, which the engine scores when the driver requests scores.
     pub fn with_heldout(self, heldout: &'a M) -> Self {
         Self {
             heldout: Some(heldout),
@@ -117,7 +117,8 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
     }
 }
 
-/// Makes the local step of one point, with its own temperature if requested. Returns the result and τ.
+/// Makes the local step of one point, at a temperature of its own if that is requested. Returns the result and the
+/// inverse temperature τ.
 fn solve<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -161,8 +162,8 @@ fn solve<M: ConjugateModel>(
     }
 }
 
-/// Runs the local steps of the points of a batch. Returns the sum of their results and the stored states of the points,
-/// in order. The sum is over parts whose boundaries depend only on the number of points.
+/// Runs the local steps of the points in a batch. Returns the sum of the results, and the stored states of the points
+/// in order. The sum is divided into parts whose boundaries depend only on the number of points.
 pub(crate) fn solve_batch<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -285,7 +286,7 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         if share > 0.0
             && let Some((_, origin)) = &self.origin
         {
-            // The statistics of the start represent all points at temperature 1.
+            // The statistics of the random start represent all points at temperature 1.
             let own = share * inverse / scale;
             let starts = origin.iter().zip(prior).map(|(o, p)| o - p);
             for (s, start) in self.statistics.iter_mut().zip(starts) {
@@ -398,8 +399,8 @@ pub(crate) fn start_stream(seed: u64) -> Stream {
     Stream::new(seed, START, 0, 0)
 }
 
-/// Computes E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1. The local step starts afresh or continues from its
-/// last visit, whichever gives the larger bound.
+/// Computes E_q[log p(x, z | β)] + H(q(z)) for every point at T = 1. The local step either starts afresh or continues
+/// from its last visit, whichever gives the larger bound.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }
@@ -409,7 +410,7 @@ fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> 
     (0..model.points())
         .into_par_iter()
         .map_init(M::Scratch::default, |scratch, point| {
-            // A point without information has probability 1.
+            // A point without any known value has probability 1.
             if model.size(point) == 0.0 {
                 return 0.0;
             }
@@ -426,19 +427,20 @@ fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> 
         .collect()
 }
 
-/// Scores q(β) on held-out points. Returns the mean over points of E_q[log p(x, z | β)] + H(q(z)) at T = 1, and its
-/// standard error. The mean is a lower bound of the log predictive density, in nats per point.
+/// Scores q(β) on held-out points. Returns the mean over points of E_q[log p(x, z | β)] + H(q(z)) at T = 1, and the
+/// standard error of this mean. The mean is a lower bound on the log predictive density, in nats per point.
 pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
     let moments = Moments::of(&point_bounds(model, lambda, &[]));
     (moments.mean(), moments.standard_error())
 }
 
-/// Computes the bound of a fit at T = 1 in nats, by local steps at T = 1 with unchanged global parameters.
+/// Computes the bound of a fit at T = 1 in nats. The local steps are made at T = 1, and the global parameters remain
+/// unchanged.
 ///
-/// Iterated local steps have local optima. For each point the function uses the better of a fresh start and a
+/// Iterated local steps have local optima. For each point, the function takes the better of a fresh start and a
 /// continuation from the last visit.
 ///
-/// Returns NaN if the points are in other processes that do not answer.
+/// Returns NaN if the points are in other processes and one of these does not answer.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {

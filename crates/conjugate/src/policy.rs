@@ -1,4 +1,4 @@
-//! Temperature policies: schedules, and the inference of a global temperature.
+//! Temperature policies, which are schedules or infer a global temperature.
 
 use jensen_run::temperature::{annealed, interpolated};
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -17,8 +17,8 @@ pub(crate) fn softmax(logs: &mut [f64]) {
     }
 }
 
-/// Returns the inverse temperature that a policy without inference prescribes after `pass` passes, and 1 for other
-/// policies.
+/// Returns the inverse temperature that a policy prescribes after `pass` passes. It is 1 for policies that prescribe no
+/// temperature.
 pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::None | Temper::Global(_) | Temper::Local(_) => 1.0,
@@ -27,8 +27,8 @@ pub fn scheduled(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Returns the smallest inverse temperature that an inferring policy may choose after `pass` passes, and 0 for other
-/// policies.
+/// Returns the smallest inverse temperature that a policy may infer after `pass` passes. It is 0 for policies that do
+/// not infer temperatures.
 pub fn floor(temper: &Temper, pass: f64) -> f64 {
     match temper {
         Temper::Global(global) => cooled(global.cooling, 1.0 / global.hottest, pass),
@@ -37,7 +37,7 @@ pub fn floor(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Returns whether the schedule has ended, because the temperature has its final value or the cooling is over.
+/// Returns whether the schedule has ended. It has ended if the temperature has its final value or the cooling is over.
 pub fn settled(temper: &Temper, pass: f64) -> bool {
     match temper {
         Temper::None => true,
@@ -50,11 +50,11 @@ pub fn settled(temper: &Temper, pass: f64) -> bool {
     }
 }
 
-/// The distribution q(y | r) of variational tempering with its prior and normalisers, which is a multinomial over
-/// temperatures.
+/// The distribution q(y | r) of variational tempering, which is a multinomial over temperatures, with its prior and
+/// normalisers.
 ///
 /// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m, where Ē is the expected
-/// complete log likelihood of all data (Mandt et al. 2016, Eq. 9; log π_m is uniform).
+/// complete log likelihood of all data (Mandt et al. 2016, Eq. 9), and log π_m is uniform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thermostat {
     /// The inverse temperatures 1/T_m.
@@ -63,15 +63,15 @@ pub struct Thermostat {
     pub log_c: Vec<f64>,
     /// The probabilities r_m.
     pub r: Vec<f64>,
-    /// The running estimate of Ē. It is absent before the first batch.
+    /// The running estimate of Ē, which does not exist before the first batch.
     pub energy: Option<f64>,
-    /// Damped mean square of the deviations of recent estimates of Ē from the running estimate.
+    /// A damped mean of the squared deviations of recent estimates of Ē from the running estimate.
     pub energy_noise: f64,
 }
 
 impl Thermostat {
-    /// Creates the initial state. r is uniform, or concentrated at the hottest temperature or at T = 1 if the settings
-    /// require it.
+    /// Creates the initial state. The distribution r is uniform, unless it is to be concentrated at the hottest
+    /// temperature (`hottest`) or the settings require T = 1.
     pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
         let m = inverse.len();
@@ -93,7 +93,7 @@ impl Thermostat {
         thermostat
     }
 
-    /// Concentrates r at T = 1.
+    /// Concentrates the distribution r at T = 1.
     pub fn cool(&mut self) {
         self.r.fill(0.0);
         self.r[0] = 1.0;
@@ -104,7 +104,7 @@ impl Thermostat {
         self.r.iter().zip(&self.inverse).map(|(r, s)| r * s).sum()
     }
 
-    /// Adds a new estimate of Ē with a weight.
+    /// Adds a new estimate of Ē to the running estimate, with this weight.
     pub fn observe(&mut self, energy: f64, weight: f64) {
         match &mut self.energy {
             None => self.energy = Some(energy),
@@ -116,10 +116,10 @@ impl Thermostat {
         }
     }
 
-    /// Updates r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1 this is
-    /// the exact coordinate update. A weight below 1 prevents jumps of a near point mass due to noise, and prevents
-    /// cooling before the global parameters have adapted. The bound is concave in r, so a partial step does not lower
-    /// it.
+    /// Updates r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1, this is
+    /// the exact coordinate update. A weight below 1 prevents noise from making r jump between temperatures when r is
+    /// nearly a point mass. It also prevents cooling before the global parameters have adapted. The bound is concave in
+    /// r, so a partial step does not lower it.
     pub fn update(&mut self, weight: f64) {
         let Some(energy) = self.energy else { return };
         let mut best: Vec<f64> = self
@@ -211,7 +211,7 @@ mod tests {
         for never in ["global", "local", "none", "anneal=1"] {
             assert_eq!(floor(&never.parse().unwrap(), 9.0), 0.0);
         }
-        // The default applies if the user gives no value. Infinitely many passes mean no cooling.
+        // The default applies if the user gives no value. An infinite number of passes means no cooling.
         let cooling = |text: &str| match text.parse::<Temper>().unwrap().with_cooling(0.5) {
             Temper::Global(g) => g.cooling,
             Temper::Local(l) => l.cooling,

@@ -1,8 +1,8 @@
-//! Several fits in one run, which keeps the best one. The candidates are starts of a model, or models with different
+//! Runs several fits and keeps the best one. The candidates are different starts of a model, or models with different
 //! numbers of components.
 //!
-//! The run fits one candidate after another, each for a limited number of iterations. Budgets, trace, checkpoints and
-//! interruption work as in a single run.
+//! The run fits one candidate after another, each for a limited number of iterations. Budgets, the trace, checkpoints
+//! and interruption work as they do in a single fit.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Control, Identity, Limit, Outcome, RunError, Snapshot,
@@ -14,21 +14,21 @@ use crate::fit::{ModelFit, identity};
 use crate::model::ConjugateModel;
 use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
 
-/// One of several fits.
+/// One of the fits in a run.
 pub struct Candidate<'a, M> {
     /// The model to fit.
     pub model: &'a M,
     /// Settings of the fit, including its seed.
     pub settings: DriverSettings,
-    /// The amount in nats that is added to the candidate's bound when candidates are compared.
+    /// An amount in nats that is added to the candidate's bound when candidates are compared.
     ///
-    /// A mixture of K components has K! posterior modes that differ only by the components' labels. q describes one of
-    /// them, and log K! adds the others to the evidence (Bishop, *Pattern Recognition and Machine Learning*, 2006,
-    /// 10.2.4).
+    /// A mixture of K components has K! posterior modes that differ only by the labels of the components. q describes
+    /// one of these modes, and adding log K! accounts for the others in the evidence (Bishop, *Pattern Recognition and
+    /// Machine Learning*, 2006, 10.2.4).
     pub credit: f64,
 }
 
-/// The result of a candidate.
+/// The result of one candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     /// The bound of the candidate at T = 1 in nats, if it has one.
@@ -46,13 +46,13 @@ pub struct BestFit {
     pub fit: ModelFit,
     /// The index of the best candidate.
     pub chosen: usize,
-    /// The results of the candidates in order. The list is shorter if the run was stopped.
+    /// The results of the candidates in order. The list is shorter if the run was stopped early.
     pub ended: Vec<Ended>,
 }
 
 type Inner = FitState<VectorGlobals, NormaliserTable>;
 
-/// The state of a run over several candidates.
+/// The state of a run that fits several candidates.
 #[derive(Clone, Debug)]
 pub struct SeveralState {
     at: u64,
@@ -220,10 +220,10 @@ impl<M: ConjugateModel> Algorithm for Several<'_, M> {
     }
 }
 
-/// Returns the identity that a checkpoint of such a run must match. It contains all models and seeds.
+/// Returns the identity that the checkpoint of such a run must match. It contains all models and seeds.
 ///
 /// # Panics
-/// Panics if there is no candidate.
+/// Panics if there are no candidates.
 pub fn identity_of_several<M: ConjugateModel>(
     candidates: &[Candidate<'_, M>],
     each: u64,
@@ -243,7 +243,8 @@ pub fn identity_of_several<M: ConjugateModel>(
             })
             .collect();
         first.settings["others"] = others.into();
-        // The iteration at which one candidate ends determines the iterations of the next.
+        // The iteration at which one candidate ends determines the iterations of the next, so it is part of the
+        // identity.
         first.settings["each"] = each.into();
     }
     first
@@ -255,7 +256,7 @@ pub fn identity_of_several<M: ConjugateModel>(
 /// Fails if a checkpoint belongs to another run.
 ///
 /// # Panics
-/// Panics if there is no candidate.
+/// Panics if there are no candidates.
 pub fn fit_best<M: ConjugateModel>(
     candidates: &[Candidate<'_, M>],
     each: u64,
@@ -352,7 +353,7 @@ mod tests {
         assert_eq!(best.ended.len(), 10);
         let all: u64 = best.ended.iter().map(|ended| ended.iterations).sum();
         assert_eq!(outcome.iterations, all);
-        // Each candidate has the same result as when fitted alone.
+        // Each candidate must have the same result as when it is fitted alone.
         let data = clusters();
         let model = Mixture::new(&data, 3, 1.0);
         let (mut silent, clock) = (Silent, || 0.0);

@@ -1,9 +1,9 @@
-//! Points whose local steps other processes run, shard by shard.
+//! Points that are in other processes, which run the local steps shard by shard.
 //!
-//! The data, and not the machines, determine the number of shards. In every step each shard solves its share of the
-//! batch ([`step`], a function of points, global parameters and share) and returns a [`Part`]. The driver adds the
-//! parts over a single binary tree of shards and runs the global step. [`PointShards`] is the interface to these
-//! points, and models such as [`Sampled`](crate::models::Sampled) contain one.
+//! The number of shards is determined by the data and not by the number of machines. In every step, each shard solves
+//! its share of the batch ([`step`], a function of points, global parameters and share) and returns a [`Part`]. The
+//! driver adds the parts along a fixed binary tree of shards and makes the global step. [`PointShards`] is the
+//! interface to these points, and models such as [`Sampled`](crate::models::Sampled) contain an implementation of it.
 
 use jensen_run::wire::{Reader, Writer};
 
@@ -12,12 +12,12 @@ use crate::model::ConjugateModel;
 use crate::pointwise::{NormaliserTable, bound_of_points, solve_batch};
 use crate::temper::InverseTemperatures;
 
-/// A request to all shards in one step.
+/// A request that goes to all shards in one step.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     /// The expectations E[t(β)].
     pub expected: &'a [f64],
-    /// The temperature, or the grid of temperatures per point.
+    /// The common temperature, or the grid of temperatures from which each point's own is inferred.
     pub heat: &'a Heat<'a, NormaliserTable>,
 }
 
@@ -26,19 +26,18 @@ pub struct Ask<'a> {
 pub struct Part {
     /// Sums over the points.
     pub sums: Sums,
-    /// Expected statistics Σ `E_q[T(x_i, z_i)]`, each weighted by the point's inverse temperature.
+    /// The expected statistics Σ `E_q[T(x_i, z_i)]`, each weighted by the inverse temperature of the point.
     pub statistics: Vec<f64>,
 }
 
 /// The processes that run the local steps of points that this process does not have. After the first failure, every
 /// request fails.
 pub trait PointShards: Sync {
-    /// Runs the local steps of all shards, and sums their parts over the tree. Returns `None` if a shard did not
-    /// answer.
+    /// Runs the local steps of all shards and adds their parts over the tree. Returns `None` if a shard did not answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
 
-    /// Computes Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)], or returns
-    /// `None` if a shard did not answer.
+    /// Computes Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]. Returns `None`
+    /// if a shard did not answer.
     fn bound(&self, expected: &[f64]) -> Option<f64>;
 }
 
@@ -55,13 +54,13 @@ impl Part {
         self
     }
 
-    /// Writes the part.
+    /// Writes the part as bytes.
     pub fn write(&self, out: &mut Writer<'_>) {
         self.sums.write(out);
         out.reals(&self.statistics);
     }
 
-    /// Reads the output of [`write`](Self::write).
+    /// Reads a part that [`write`](Self::write) wrote.
     ///
     /// # Errors
     /// Fails if the bytes are not a valid part.
@@ -74,7 +73,7 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// Writes the request.
+    /// Writes the request as bytes.
     pub fn write(&self, out: &mut Writer<'_>) {
         out.reals(self.expected);
         match self.heat {
@@ -103,8 +102,8 @@ fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f6
     Ok(expected)
 }
 
-/// Runs the local steps of the points in `share`, for a request written by [`Ask::write`]. The same arguments give the
-/// same bits on every machine.
+/// Runs the local steps of the points in `share`, for a request that [`Ask::write`] wrote. The same arguments give
+/// bitwise identical results on every machine.
 ///
 /// # Errors
 /// Fails if the bytes are not a valid request, or belong to another model.
@@ -142,7 +141,7 @@ pub fn step<M: ConjugateModel>(
     Ok(solve_batch(model, &expected, share, &heat, &[]).0)
 }
 
-/// Computes the contribution of a shard to [`PointShards::bound`]. `ask` contains the array E[t(β)].
+/// Computes the contribution of one shard to [`PointShards::bound`]. `ask` contains the array E[t(β)].
 ///
 /// # Errors
 /// Fails if the bytes are not a valid array, or belong to another model.

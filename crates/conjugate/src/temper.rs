@@ -6,38 +6,39 @@ use jensen_math::special;
 use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
-/// Settings of global variational tempering: its grid of temperatures and the updates of their distribution r.
+/// Settings of global variational tempering: the grid of temperatures, and the updates of the distribution r over this
+/// grid.
 ///
-/// Stochastic fits begin with r uniform over the grid, as in the paper. Batch ascent forgets its random start only
-/// while assignments are soft, so it begins at the hottest temperature.
+/// Stochastic fits begin with r uniform over the grid, as in the paper. Batch ascent begins at the hottest temperature,
+/// because it forgets its random start only while assignments are soft.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
-    /// Number M of temperatures, at least 2.
+    /// Number M of temperatures, which is at least 2.
     pub temperatures: usize,
-    /// The highest temperature. The lowest is 1, and the temperatures are spaced exponentially.
+    /// The highest temperature. The lowest temperature is 1, and the temperatures form a geometric sequence.
     pub hottest: f64,
     /// Number of prior draws of the global parameters in the estimate of log C(T), as in the paper. By default, topic
-    /// models use a lower bound in closed form, and other models whose log C needs draws use [`DRAWS`].
+    /// models use a lower bound in closed form. Other models whose log C needs draws use [`DRAWS`] of them.
     pub draws: Option<usize>,
-    /// Number of updates of r per pass in stochastic fits. Batch fits update it once per iteration.
+    /// Number of updates of r per pass in stochastic fits. Batch fits update r once per iteration.
     pub updates_per_pass: f64,
     /// Number of iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
     pub every: Option<u64>,
     /// The initial temperature.
     pub start: HeatStart,
-    /// The weight of a new r relative to the old one, in (0, 1]. In stochastic fits it is also the weight of the newest
-    /// estimate of the corpus's expected log likelihood.
+    /// The weight of the new r relative to the old one, in (0, 1]. In stochastic fits it is also the weight of the
+    /// newest estimate of the expected log likelihood of the corpus.
     pub damping: f64,
-    /// Number of passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has no
-    /// cooling.
+    /// Number of passes after which the temperature is 1, or of iterations in batch ascent (see [`cooled`]). The paper
+    /// has no cooling.
     pub cooling: Option<f64>,
 }
 
-/// Default number of prior draws. The paper finds that fewer suffice.
+/// Default number of prior draws. The paper finds that fewer draws suffice.
 pub const DRAWS: usize = 100;
 
-/// The start of an inferred global temperature. Its objective can have two maxima, one near T = 1 and a hot one, and
-/// the start decides which one a fit finds.
+/// The initial value of an inferred global temperature. The objective can have two maxima, one near T = 1 and one at a
+/// high temperature, and the initial value decides which of them a fit finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeatStart {
@@ -46,8 +47,8 @@ pub enum HeatStart {
     Warm,
     /// r is concentrated at T = 1.
     Cold,
-    /// Both starts, in parallel. The fit keeps the result with the larger bound of the tempered model. Only topic
-    /// models support this.
+    /// Both of the other starts, in two runs that advance together. The fit keeps the result with the larger bound of
+    /// the tempered model. Only topic models support this setting.
     Both,
 }
 
@@ -84,18 +85,18 @@ impl Default for GlobalTempering {
 /// Settings of local variational tempering: the grid of inverse temperatures and their prior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalTempering {
-    /// Number M of inverse temperatures, at least 2. They are evenly spaced in [0, 1], including both ends.
+    /// Number M of inverse temperatures, which is at least 2. They are evenly spaced in [0, 1], including both ends.
     pub temperatures: usize,
-    /// Parameters a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1. Its integrals use the
-    /// trapezoidal rule with the M inverse temperatures as nodes. Without this prior, 1/T has one of the M values, all
-    /// with equal probability.
+    /// Parameters a and b, both at least 1, of the prior Beta(a, b) of a continuous 1/T. Integrals over this prior use
+    /// the trapezoidal rule with the M inverse temperatures as nodes. Without this prior, 1/T has one of M values that
+    /// are equally probable.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
-    /// Sum of step sizes after which the expected log normalisers are recomputed. The sum measures the change of the
-    /// global parameters. Batch fits refresh them in every iteration.
+    /// Sum of step sizes after which the expected log normalisers are computed again. The sum measures how much the
+    /// global parameters have changed. Batch fits compute them in every iteration.
     pub refresh: f64,
-    /// Number of passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has
-    /// no cooling.
+    /// Number of passes after which every temperature is 1, or of iterations in batch ascent (see [`cooled`]). The
+    /// paper has no cooling.
     pub cooling: Option<f64>,
 }
 
@@ -110,11 +111,11 @@ impl Default for LocalTempering {
     }
 }
 
-/// Returns the smallest allowed inverse temperature after `pass` passes of a cooling over `passes` passes. It rises
-/// linearly from `coldest` to 1. Without a cooling it is 0.
+/// Returns the smallest allowed inverse temperature after `pass` passes of a cooling that takes `passes` passes. It
+/// rises linearly from `coldest` to 1. Without a cooling it is 0.
 ///
-/// Inferred temperatures converge to values that the model prefers, and these need not be 1. The cooling gradually
-/// removes the hot end of the grid, so the last stage is plain inference at T = 1 for every inferred temperature.
+/// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
+/// the hot end of the grid, so the last stage is plain inference at T = 1, whatever temperatures are inferred.
 pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     passes.map_or(0.0, |passes| {
         let done = (pass / passes).min(1.0);
@@ -122,32 +123,32 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     })
 }
 
-/// The length of a fit, which messages with advice refer to.
+/// The length of a fit, to which advice in messages refers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
     /// Number of passes, or of iterations of batch ascent, that the fit may take.
     pub planned: f64,
-    /// Number of passes that a cooling should take in this fit.
+    /// Number of passes that a cooling should take in a fit of this length.
     pub cooling: f64,
     /// The flag that extends the fit.
     pub flag: &'static str,
 }
 
-/// A temperature policy.
+/// A temperature policy of a fit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temper {
-    /// The model without tempering: T = 1 throughout.
+    /// No tempering: T = 1 throughout the fit.
     #[default]
     None,
-    /// The temperature falls linearly in passes from `from` to 1.
+    /// The temperature falls from `from` to 1, linearly in the number of passes.
     Anneal {
-        /// Length of the schedule, in passes of stochastic fits or iterations of batch fits.
+        /// Length of the schedule, in passes of stochastic fits or in iterations of batch fits.
         passes: f64,
-        /// The temperature at the start, at least 1.
+        /// The temperature at the start, which is at least 1.
         from: f64,
     },
-    /// Temperatures at given passes, interpolated linearly in between and constant outside.
+    /// Temperatures at given passes. They are interpolated linearly between these passes and are constant outside.
     Schedule(Vec<(f64, f64)>),
     /// One inferred temperature for all data (variational tempering).
     Global(GlobalTempering),
@@ -157,7 +158,7 @@ pub enum Temper {
 
 impl Temper {
     /// Returns the linear schedule that begins at the mean of the default grid of [`GlobalTempering`], as in the
-    /// paper's comparisons.
+    /// comparisons of the paper.
     pub fn anneal(passes: f64) -> Self {
         let grid = GlobalTempering::default().grid();
         Self::Anneal {
@@ -166,8 +167,8 @@ impl Temper {
         }
     }
 
-    /// Adds a cooling over `passes` passes, if the policy infers one common temperature and has no cooling. Infinitely
-    /// many passes mean no cooling.
+    /// Adds a cooling that takes `passes` passes, if the policy infers one common temperature and has no cooling yet.
+    /// An infinite number of passes means no cooling.
     #[must_use]
     pub fn with_cooling(mut self, passes: f64) -> Self {
         if let Self::Global(global) = &mut self {
@@ -181,13 +182,13 @@ impl Temper {
         self
     }
 
-    /// Returns whether the fit makes two runs that search for the final temperature from both ends of the grid.
+    /// Returns whether the fit makes two runs, which start at opposite ends of the grid of temperatures.
     pub fn from_both_ends(&self) -> bool {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Returns the number of passes (iterations of batch ascent) after which the temperature is 1, if the policy heats
-    /// and prescribes the temperature.
+    /// Returns the number of passes, or of iterations in batch ascent, after which the temperature is 1. The result is
+    /// `None` unless the policy heats and prescribes the temperature.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -202,7 +203,7 @@ impl Temper {
         }
     }
 
-    /// Returns the flags with which a fit with this policy that ended hot would end at temperature 1.
+    /// Returns the flags that would make a fit with this policy, which ended hot, end at temperature 1.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,
@@ -344,7 +345,7 @@ impl FromStr for Temper {
     /// | `global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]]` | [`Temper::Global`] with a cooling, the hottest temperature, the size of the grid, a [`HeatStart`], draws for log C, and iterations between updates of r, which are then undamped as in the paper |
     /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`] with a cooling and the size of the grid; with A and B, 1/T is continuous and has a beta prior |
     ///
-    /// `inf` passes never cool.
+    /// With `inf` passes, there is no cooling.
     fn from_str(text: &str) -> Result<Self, SettingError> {
         let wrong = || SettingError::new(POLICIES);
         let (name, rest) = match text.split_once('=') {
@@ -417,8 +418,8 @@ impl FromStr for Temper {
         if values.next().is_some() {
             return Err(wrong());
         }
-        // Infinitely many passes of cooling mean no cooling. The text may ask for this, although a fit cannot have it
-        // as a setting.
+        // An infinite number of passes means no cooling. The text may ask for this, although it is not a valid setting
+        // of a fit.
         policy.clone().with_cooling(f64::INFINITY).check()?;
         Ok(policy)
     }
@@ -439,7 +440,7 @@ fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, SettingError> {
 }
 
 impl GlobalTempering {
-    /// Returns the temperatures, ascending from 1.
+    /// Returns the temperatures in ascending order, starting at 1.
     pub fn grid(&self) -> Vec<f64> {
         let last = (self.temperatures.max(2) - 1) as f64;
         (0..self.temperatures)
@@ -448,17 +449,17 @@ impl GlobalTempering {
     }
 }
 
-/// The inverse temperatures that a point may have, with their prior.
+/// The inverse temperatures that a point may have, and their prior.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InverseTemperatures {
-    /// Inverse temperatures, ascending from 0 to 1.
+    /// The inverse temperatures in ascending order, from 0 to 1.
     pub values: Vec<f64>,
     /// Log prior probabilities log π_m, up to a common constant.
     pub log_prior: Vec<f64>,
 }
 
 impl InverseTemperatures {
-    /// Returns the prior mean, which is the initial inverse temperature of an unvisited point.
+    /// Returns the prior mean, which is the initial inverse temperature of a point before its first visit.
     pub fn mean(&self) -> f64 {
         let total = special::log_sum_exp_slice(&self.log_prior);
         let pairs = self.log_prior.iter().zip(&self.values);
@@ -467,15 +468,15 @@ impl InverseTemperatures {
 }
 
 impl LocalTempering {
-    /// Returns the inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal
-    /// rule times the density of the beta prior.
+    /// Returns the inverse temperatures of the grid and their prior. The prior weights are equal, or they are the
+    /// weights of the trapezoidal rule times the density of the beta prior.
     pub fn grid(&self) -> InverseTemperatures {
         let last = self.temperatures.max(2) - 1;
         let values: Vec<f64> = (0..=last).map(|m| m as f64 / last as f64).collect();
         let log_prior = match self.beta {
             None => vec![0.0; values.len()],
             Some((a, b)) => {
-                // At an end where the density does not vanish, the exponent is 0 · log 0.
+                // At an end of the interval where the density does not vanish, the exponent is 0 · log 0.
                 let power = |x: f64, n: f64| if n == 0.0 { 0.0 } else { n * x.ln() };
                 let density = |(m, &s): (usize, &f64)| {
                     let end = if m == 0 || m == last {

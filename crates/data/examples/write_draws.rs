@@ -1,7 +1,8 @@
-//! Writes `draws.csv` and `draws.nc` with known numbers to a folder, for `tests/python/check_draws.py`.
+//! Writes `draws.csv` and `draws.nc` with known numbers to a folder. The script `tests/python/check_draws.py` reads
+//! these files.
 //!
-//! Scalar k of draw d is (100 d + k) / 3, where k counts the scalars of all variables in column order. Scalar k of the
-//! mean is k / 7.
+//! Scalar k of draw d has the value (100 d + k) / 3, where k is the index of the scalar's column. In the row of the
+//! mean, scalar k has the value k / 7.
 
 use std::path::PathBuf;
 

@@ -1,14 +1,14 @@
 //! Graphs of neighbouring regions, for areal data.
 //!
-//! There are three formats, distinguished by their content:
+//! Files may have one of three formats. The format is determined from the content of the file:
 //!
-//! - **INLA**: the number of nodes, and for every node its number, the number of its neighbours, and the numbers of its
-//!   neighbours;
-//! - **BUGS**: JSON with `num` (the number of neighbours of each node) and `adj` (the numbers of these neighbours, one
-//!   node after another);
-//! - **edge list**: two numbers per line, separated by a comma or blanks. A header is skipped.
+//! - **INLA**: the number of nodes, followed for every node by its number, the number of its neighbours, and the
+//!   numbers of these neighbours;
+//! - **BUGS**: JSON with the members `num`, which lists the number of neighbours of each node, and `adj`, which lists
+//!   the numbers of these neighbours, one node after another;
+//! - **edge list**: two numbers per line, separated by a comma or by blanks. A header is skipped.
 //!
-//! Nodes are numbered from 0 if a 0 occurs in the file, and from 1 otherwise.
+//! If the number 0 occurs in the file, nodes are numbered from 0, and otherwise from 1.
 
 use std::path::Path;
 
@@ -24,10 +24,10 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// Builds a graph from edges between nodes, which are numbered from 0. Repeated edges count once.
+    /// Builds a graph from edges. Nodes are numbered from 0, and an edge that occurs several times counts once.
     ///
     /// # Errors
-    /// Fails if an edge has a node outside the graph or is a loop.
+    /// Fails if an edge refers to a node that does not exist, or if it connects a node with itself.
     pub fn from_edges(nodes: usize, edges: &[(usize, usize)]) -> Result<Self, DataError> {
         let mut neighbours = vec![Vec::new(); nodes];
         for &(a, b) in edges {
@@ -50,15 +50,15 @@ impl Adjacency {
     /// Reads a graph from a file.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or has none of the formats.
+    /// Fails if the file cannot be read or follows none of the three formats.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
 
-    /// Parses a graph in one of the three formats. `label` is the name of the file in messages.
+    /// Parses a graph in any of the three formats. `label` is the name of the file in error messages.
     ///
     /// # Errors
-    /// Fails if the bytes have none of the formats. The message contains the position.
+    /// Fails if the bytes follow none of the formats. The message contains the position of the error.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();
@@ -96,14 +96,14 @@ impl Adjacency {
         self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
     }
 
-    /// Returns the neighbours of every node in ascending order.
+    /// Returns the neighbours of every node. Each list of neighbours is in ascending order.
     pub fn neighbours(&self) -> &[Vec<usize>] {
         &self.neighbours
     }
 }
 
-/// The largest number of isolated nodes in a list of edges. A file with more isolated nodes probably has a mistyped
-/// number.
+/// The largest number of isolated nodes in a list of edges. A file with more isolated nodes probably contains a
+/// mistyped number.
 const MOST_ALONE: usize = 10_000_000;
 
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Atomic writes, after which a file is either the old version or the complete new one.
+//! Atomic writes. After a write, the file contains either the old version or the complete new version.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::DataError;
 
-/// Writes the file `path` atomically. `fill` writes to a temporary file in the same folder, which is then synced to
-/// disk and renamed to `path`. Finally the folder is synced.
+/// Writes the file `path` atomically. `fill` writes the content to a temporary file in the same folder. This file is
+/// then synced to disk and renamed to `path`, and finally the folder is synced.
 ///
-/// After a failure, an old file is unchanged and the temporary file is removed. Errors name `path`.
+/// If a step fails, an old file at `path` is unchanged, and the temporary file is removed. Error messages refer to
+/// `path`, not to the temporary file.
 pub fn write_atomic(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -18,7 +19,7 @@ pub fn write_atomic(
     write_and_rename(path, fill).map_err(|e| DataError::io("write", path, &e))
 }
 
-/// Like [`write_atomic`], but writes `bytes`.
+/// Like [`write_atomic`], but writes the given bytes.
 pub fn write_atomic_bytes(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
     write_atomic(path, |file| file.write_all(bytes))
 }
@@ -51,20 +52,20 @@ fn write_and_rename(
 
 const ENDING: &str = ".tmp";
 
-/// Removes its file when dropped, unless it was renamed.
+/// A file that is removed when this value is dropped, unless the file has been renamed.
 struct Temporary {
     path: PathBuf,
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // A failure to remove the file is ignored, because an earlier error is reported.
+        // A failure to remove the file is ignored, because an earlier error is already being reported.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Opens a new hidden file next to the target. Its name contains the process id and a counter, so that concurrent
-/// writers have different files.
+/// Creates a hidden file next to the target and opens it. The name contains the process id and a counter, so that
+/// concurrent writers use different files.
 fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Temporary, File)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -76,17 +77,17 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
         ));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((Temporary { path }, file)),
-            // A killed process with the same id may have left the file.
+            // A process with the same id may have been killed before it removed this file.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(e) => return Err(e),
         }
     }
 }
 
-/// Removes the temporary files of killed runs in a folder. No other process may write to the folder.
+/// Removes temporary files that killed runs left in a folder. No other process may be writing to the folder.
 ///
 /// # Errors
-/// Fails if the folder cannot be read, or a file cannot be removed.
+/// Fails if the folder cannot be read, or if a file cannot be removed.
 pub fn sweep(folder: &Path) -> Result<(), DataError> {
     let io = |error| DataError::io("read the folder", folder, &error);
     for entry in fs::read_dir(folder).map_err(io)? {
@@ -110,13 +111,13 @@ fn is_temporary(name: &str) -> bool {
     pair.is_some_and(|(id, count)| id.parse::<u32>().is_ok() && count.parse::<u64>().is_ok())
 }
 
-/// Syncs `folder` to disk, so that a rename or a new file in it survives a crash.
+/// Syncs `folder` to disk, so that a new or renamed file in it survives a crash.
 #[cfg(unix)]
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Does nothing, because other systems cannot open a folder as a file.
+/// Does nothing, because this operating system cannot open a folder as a file.
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

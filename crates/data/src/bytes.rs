@@ -1,4 +1,4 @@
-//! The bytes of a file, which are mapped if the file is large and uncompressed, and in memory otherwise.
+//! The bytes of a file. A large uncompressed file is mapped, and any other file is read into memory.
 
 use std::fs::{File, Metadata};
 use std::ops::Deref;
@@ -11,21 +11,21 @@ use crate::error::DataError;
 use crate::files::HELD;
 use crate::table::read_bytes_within;
 
-/// The smallest length of a mapped file in bytes. Smaller files are copied into memory, where no other process can
-/// change them.
+/// The smallest length, in bytes, of a file that is mapped. Shorter files are copied into memory, where other processes
+/// cannot change them.
 const MAPPED: u64 = 64 << 20;
 
-/// The bytes of a file, mapped or in memory.
+/// The bytes of a file, which are either mapped or held in memory.
 #[derive(Debug)]
 pub enum Bytes {
-    /// A file that is mapped into memory.
+    /// The content of a file that is mapped into memory.
     Mapped(Mapped),
-    /// The content of a file that was read.
+    /// The content of a file that was read into memory.
     Held(Vec<u8>),
 }
 
 impl Bytes {
-    /// Reads a file, and decompresses it if its name ends in `.gz`.
+    /// Reads a file. If its name ends in `.gz`, decompresses it.
     ///
     /// # Errors
     /// Fails if the file cannot be read or if its compressed stream is damaged.
@@ -33,10 +33,10 @@ impl Bytes {
         Self::read_within(path, HELD)
     }
 
-    /// Like [`read`](Self::read), but with a limit on the decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on the number of decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does, and if the file exceeds the limit.
+    /// Fails under the same conditions as [`read`](Self::read), and if the file exceeds the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         if path.extension().is_some_and(|e| e == "gz") {
@@ -50,7 +50,8 @@ impl Bytes {
         Mapped::of(file, path).map(Self::Mapped)
     }
 
-    /// Checks that the file has not changed since it was opened. Bytes in memory cannot change.
+    /// Checks that the file has not changed since it was opened. This check always succeeds for bytes that were read
+    /// into memory.
     ///
     /// # Errors
     /// Fails if the file has changed.
@@ -73,9 +74,9 @@ impl Deref for Bytes {
     }
 }
 
-/// A mapped file. Jensen cannot prevent other processes from writing to it, so every reader must call
-/// [`Mapped::check_unchanged`] before it uses its results. If the file is truncated, reading a missing page raises a
-/// signal, which the command converts to an error.
+/// A file that is mapped into memory. Jensen cannot prevent other processes from writing to the file. Every reader must
+/// therefore call [`Mapped::check_unchanged`] before it uses results that it computed from the bytes. If another
+/// process truncates the file, reading a missing page raises a signal, which the command converts to an error.
 #[derive(Debug)]
 pub struct Mapped {
     map: Mmap,
@@ -84,7 +85,7 @@ pub struct Mapped {
     stamp: Stamp,
 }
 
-/// The length and modification time of a file. If either differs, the file has changed.
+/// The length and the modification time of a file. If either of them differs, the file is regarded as changed.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
@@ -99,9 +100,9 @@ impl Mapped {
     pub fn of(file: File, path: &Path) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         let stamp = stamp(&file.metadata().map_err(failed)?);
-        // SAFETY: the mapping is read-only and every bit pattern is a byte. Nothing guarantees that the bytes remain
-        // unchanged, and nothing relies on it: readers check the bytes that they decode, and results wait for
-        // `check_unchanged`.
+        // SAFETY: the mapping is read-only, and every bit pattern is a valid byte. Other processes may change the
+        // bytes, but no code relies on the bytes being unchanged. Readers check the bytes that they decode, and call
+        // `check_unchanged` before they use results.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         Ok(Self {
             map,
@@ -114,7 +115,7 @@ impl Mapped {
     /// Checks that the file has not changed since it was mapped.
     ///
     /// # Errors
-    /// Fails if the file's length or modification time has changed.
+    /// Fails if the length or the modification time of the file has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         let now = self.file.metadata();
         let now = now.map_err(|error| DataError::io("read", &self.path, &error))?;
@@ -128,12 +129,12 @@ impl Mapped {
         )))
     }
 
-    /// Releases the mapped pages from the memory of this process. The operating system keeps them in its cache.
+    /// Removes the mapped pages from the memory of this process. The operating system keeps them in its cache.
     pub fn release(&self) {
         #[cfg(unix)]
         {
-            // SAFETY: the system reads the pages of a read-only mapping again when they are accessed. Ignored advice
-            // has no effect.
+            // SAFETY: the operating system reads the pages of a read-only mapping again when they are accessed. If it
+            // ignores the advice, nothing changes.
             let _ = unsafe {
                 self.map
                     .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)

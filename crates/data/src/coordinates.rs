@@ -1,4 +1,4 @@
-//! The names of dimensions and the labels along them, as in ArviZ and xarray.
+//! Names of dimensions, and labels along dimensions, as in ArviZ and xarray.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,18 @@ use crate::draws::{DrawsVariable, is_storable_name};
 use crate::error::DataError;
 use crate::lookup::similar_name;
 
-/// The names of the dimensions of variables, and the labels along these dimensions: `dims` and `coords` in ArviZ.
+/// The names of the dimensions of variables, and the labels along these dimensions. The two fields correspond to `dims`
+/// and `coords` in ArviZ.
 ///
-/// Dimensions without a name are called `name_dim_0`, `name_dim_1`, …, as in ArviZ. The labels of a dimension are 0, 1,
-/// … by default.
+/// Dimensions without a name are called `name_dim_0`, `name_dim_1`, …, as in ArviZ. By default, the labels of a
+/// dimension are 0, 1, ….
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coordinates {
-    /// The names of each variable's dimensions in order. A dimension without a name is null.
+    /// The names of the dimensions of each variable, in order. The entry of a dimension without a name is `None`.
     #[serde(default)]
     pub dims: BTreeMap<String, Vec<Option<String>>>,
-    /// The labels along each dimension, by the name of the dimension.
+    /// The labels along each dimension. The keys of the map are the names of the dimensions.
     #[serde(default)]
     pub coords: BTreeMap<String, Labels>,
 }
@@ -63,11 +64,12 @@ impl Labels {
 const FORM: &str = "expected an object such as {\"coords\": {\"school\": [\"Choate\", \"Deerfield\"]}, \"dims\": {\"theta\": [\"school\"]}}";
 
 impl Coordinates {
-    /// Parses a JSON object with two members. `coords` maps each dimension to its labels (words or numbers), and `dims`
-    /// maps each variable to its dimensions. `label` is the name of the text in messages.
+    /// Parses a JSON object with two members. `coords` maps the name of each dimension to its labels, which are words
+    /// or numbers. `dims` maps the name of each variable to the names of its dimensions. `label` is the name of the
+    /// text in error messages.
     ///
     /// # Errors
-    /// Fails if the text has another form, or if it contains names that are not allowed in files.
+    /// Fails if the text does not have this form, or if it contains a name that is not allowed in files.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let refused = |why: String| DataError::invalid(format!("{label}: {why}"));
         let made: Self = serde_json::from_slice(bytes).map_err(|error| {
@@ -97,12 +99,13 @@ impl Coordinates {
         Ok(made)
     }
 
-    /// Returns whether there are neither dimension names nor labels.
+    /// Returns whether there are no dimension names and no labels.
     pub fn is_empty(&self) -> bool {
         self.dims.is_empty() && self.coords.is_empty()
     }
 
-    /// Returns these coordinates, with the names in `declared` for variables whose dimensions have no names yet.
+    /// Returns a copy of these coordinates to which names of dimensions are added. The names in `declared` are used
+    /// only for variables whose dimensions do not have names yet.
     #[must_use]
     pub fn over(&self, declared: BTreeMap<String, Vec<Option<String>>>) -> Self {
         let mut dims = declared;
@@ -113,8 +116,8 @@ impl Coordinates {
         }
     }
 
-    /// Returns the names of a variable's dimensions, of which there are `sizes`. Duplicate names, names that denote the
-    /// draws, and lists with the wrong number of dimensions are ignored.
+    /// Returns the names of the dimensions of a variable that has `sizes` dimensions. A list of names is ignored if it
+    /// has the wrong length. Duplicate names, and names that refer to the draws, are also ignored.
     pub fn names(&self, variable: &str, sizes: usize) -> Vec<String> {
         let given = self.dims.get(variable).filter(|dims| dims.len() == sizes);
         let mut names: Vec<String> = Vec::with_capacity(sizes);
@@ -127,8 +130,8 @@ impl Coordinates {
         names
     }
 
-    /// Returns the names of a variable's scalars with the labels of its dimensions, such as `theta[Choate]`, or `None`
-    /// if no dimension has labels. The order is that of [`DrawsVariable::display_names`].
+    /// Returns names for the scalars of a variable that contain the labels of its dimensions, such as `theta[Choate]`.
+    /// Returns `None` if no dimension has labels. The order is that of [`DrawsVariable::display_names`].
     pub fn labelled(&self, variable: &DrawsVariable) -> Option<Vec<String>> {
         let names = self.names(&variable.name, variable.shape.len());
         let sizes = names.iter().zip(&variable.shape);
@@ -150,8 +153,8 @@ impl Coordinates {
     /// variables that the model declares, and `shapes` contains the shapes of the variables in the output.
     ///
     /// # Errors
-    /// Fails if the dimensions belong to an unknown variable or have the wrong number, or if the labels belong to an
-    /// unknown dimension or have the wrong number.
+    /// Fails if dimensions are given for an unknown variable, or if labels are given for an unknown dimension. Also
+    /// fails if the number of dimensions or the number of labels is wrong.
     pub fn check(
         &self,
         declared: &BTreeMap<String, Vec<Option<String>>>,

@@ -1,4 +1,5 @@
-//! Data files of programs with their names, formats and bytes, so that copies can be stored.
+//! Data files of programs. The name, the format and the bytes of a file are kept together, so that a copy can be
+//! stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,18 +13,18 @@ use crate::{Cells, DataError, DataSet, Table};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataFormat {
-    /// Stan JSON.
+    /// JSON as Stan defines it.
     Json,
-    /// An R dump.
+    /// The R dump format of older Stan interfaces.
     Rdump,
-    /// A table in CSV or text.
+    /// A table in CSV or another text format.
     Csv,
 }
 
 /// A data file with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
-    /// The name of the file in messages.
+    /// The name of the file in error messages.
     pub name: String,
     /// The format of the file.
     pub format: DataFormat,
@@ -32,21 +33,21 @@ pub struct DataFile {
 }
 
 impl DataFile {
-    /// Reads a file. Its extension determines the format. If the extension is unknown, the content determines the
-    /// format: a brace starts JSON, an arrow among the first characters indicates an R dump, and anything else is a
-    /// table.
+    /// Reads a file. The extension of its name determines the format. If the extension is unknown, the format follows
+    /// from the content: text that starts with a brace is JSON, text with an arrow among the first characters is an R
+    /// dump, and any other text is a table.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, has the extension of another kind of file (such as `.nc` or `.stan`), or does
-    /// not have its format.
+    /// Fails if the file cannot be read, if its extension belongs to another kind of file (such as `.nc` or `.stan`),
+    /// or if the content does not have the expected format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
 
-    /// Like [`read`](Self::read), but with a limit on the decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on the number of decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does, and if the file exceeds the limit.
+    /// Fails under the same conditions as [`read`](Self::read), and if the file exceeds the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let bytes = read_bytes_within(path, most)?;
         let extension = path
@@ -81,7 +82,7 @@ impl DataFile {
         })
     }
 
-    /// Returns whether the file is a single list instead of a set of named values.
+    /// Returns whether the file contains a single list instead of named values.
     pub fn is_list(&self) -> bool {
         first_character(&self.bytes) == Some(b'[')
     }
@@ -89,13 +90,13 @@ impl DataFile {
     /// Parses the values of the file.
     ///
     /// # Errors
-    /// Fails if the file does not follow its format, or if a value is not data.
+    /// Fails if the file does not follow its format, or if a value cannot be used as data.
     pub fn parse(&self) -> Result<DataSet, DataError> {
         self.parse_apart()?.whole()
     }
 
-    /// Parses the values of the file. Values that are not data (strings, missing values) are kept separately, for
-    /// [`DataSet::refusal`].
+    /// Parses the values of the file. Values that cannot be used as data, such as strings and missing values, are kept
+    /// separately. [`DataSet::refusal`] returns the reason for each of them.
     ///
     /// # Errors
     /// Fails if the file does not follow its format.
@@ -107,7 +108,8 @@ impl DataFile {
         }
     }
 
-    /// Returns the words of each column of words in a table. Their order is that of their numbers.
+    /// Returns the distinct words of each column that contains words. The words are in the order of the numbers that
+    /// represent them.
     ///
     /// # Errors
     /// Fails if the table does not follow its format.
@@ -123,11 +125,11 @@ impl DataFile {
             .collect())
     }
 
-    /// Parses the values of the file, and numbers the words of a table as in `earlier`.
+    /// Parses the values of the file. The words of a table are represented by the same numbers as in `earlier`.
     ///
     /// # Errors
-    /// Fails as [`parse_apart`](Self::parse_apart) does, and for a word that does not occur in the same column of
-    /// `earlier`.
+    /// Fails under the same conditions as [`parse_apart`](Self::parse_apart), and if a word does not occur in the same
+    /// column of `earlier`.
     pub fn parse_like(&self, earlier: &Self) -> Result<DataSet, DataError> {
         match self.format {
             DataFormat::Csv => DataSet::from_csv_like(&self.bytes, &self.name, &earlier.levels()?),
@@ -136,7 +138,7 @@ impl DataFile {
     }
 }
 
-/// Returns whether a text starts with an assignment, as an R dump does.
+/// Returns whether the text starts with an assignment, as R dumps do.
 fn assigns(bytes: &[u8]) -> bool {
     let beginning = &bytes[..bytes.len().min(4096)];
     beginning.windows(2).any(|pair| pair == b"<-")

@@ -1,4 +1,5 @@
-//! Named values, which are the content of a data file before a model declares their types.
+//! Named values. A data set represents the content of a data file before a model has declared the types of its
+//! variables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,9 +11,9 @@ use crate::{json, rdump};
 
 /// A scalar, a rectangular array of any rank, a tuple, or a rectangular array of tuples.
 ///
-/// `shape` contains the lengths from the outermost list inwards, and is empty for a scalar. Elements are in row-major
-/// order of the nested lists, in which the last index changes fastest. A Stan matrix is a list of rows. A complex
-/// number is a trailing dimension of length 2 (real, imaginary).
+/// `shape` contains the length of each level of nesting, starting with the outermost list. It is empty for a scalar.
+/// Elements are in row-major order, in which the last index changes fastest. A Stan matrix is a list of rows. A complex
+/// number is represented by an additional last dimension of length 2, for the real and the imaginary part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     shape: Vec<usize>,
@@ -22,12 +23,13 @@ pub struct Value {
 /// The elements of a [`Value`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elements {
-    /// Integers, if every literal was written as an integer. An array without elements also has this type.
+    /// Integers. All literals were written as integers, or the array has no elements.
     Int(Vec<i64>),
-    /// Reals, if at least one literal had a decimal point or an exponent, was not finite, or did not fit into 64 bits.
+    /// Real numbers. At least one literal had a decimal point or an exponent, was not finite, or did not fit into 64
+    /// bits.
     Real(Vec<f64>),
-    /// The slots of a tuple in order. For an array of tuples, each slot contains the values of this slot in *all*
-    /// tuples, and the shape of its value is the shape of the array followed by the shape of the slot.
+    /// The slots of a tuple, in order. For an array of tuples, each slot contains the values of this slot in *all*
+    /// tuples. The shape of such a value is the shape of the array, followed by the shape of the slot.
     Tuple(Vec<Value>),
 }
 
@@ -48,7 +50,8 @@ impl Value {
         }
     }
 
-    /// Creates an array of integers in row-major order. Fails if the number of elements is not the product of `shape`.
+    /// Creates an array of integers in row-major order. Fails if the number of elements differs from the product of
+    /// `shape`.
     pub fn ints(shape: Vec<usize>, elements: Vec<i64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -57,7 +60,8 @@ impl Value {
         })
     }
 
-    /// Creates an array of reals in row-major order. Fails if the number of elements is not the product of `shape`.
+    /// Creates an array of reals in row-major order. Fails if the number of elements differs from the product of
+    /// `shape`.
     pub fn reals(shape: Vec<usize>, elements: Vec<f64>) -> Result<Self, DataError> {
         check_length(&shape, elements.len())?;
         Ok(Self {
@@ -78,7 +82,7 @@ impl Value {
         Self { shape, elements }
     }
 
-    /// Returns the lengths from the outermost list inwards. The shape of a scalar is empty.
+    /// Returns the length of each level of nesting, starting with the outermost list. The shape of a scalar is empty.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -88,7 +92,8 @@ impl Value {
         &self.elements
     }
 
-    /// Returns the number of elements, which are numbers, or tuples for an array of tuples.
+    /// Returns the number of elements. The elements of an array of tuples are tuples, and all other elements are
+    /// numbers.
     pub fn len(&self) -> usize {
         match &self.elements {
             Elements::Int(v) => v.len(),
@@ -103,9 +108,9 @@ impl Value {
     }
 }
 
-/// Returns the product of a shape, or `None` if it overflows.
+/// Returns the product of the sizes in a shape, or `None` if the product overflows.
 pub(crate) fn checked_len(shape: &[usize]) -> Option<usize> {
-    // A length of zero makes the array empty, whatever the other lengths are.
+    // If one length is zero, the array is empty, regardless of the other lengths.
     if shape.contains(&0) {
         return Some(0);
     }
@@ -121,7 +126,7 @@ fn check_length(shape: &[usize], found: usize) -> Result<(), DataError> {
     }
 }
 
-/// The largest integer that a cell of a table stores exactly.
+/// The largest integer up to which a cell of a table can store all integers exactly.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Named values in the order in which they were written.
@@ -132,7 +137,8 @@ pub struct DataSet {
     /// The number of rows, if the values are the columns of a table.
     rows: Option<usize>,
     refused: BTreeMap<String, DataError>,
-    /// The columns of words, whose values are the numbers of the words, with the location of the first word.
+    /// The columns that contain words. The values of such a column are the numbers that represent the words. The entry
+    /// of a column contains the location of its first word.
     words: BTreeMap<String, DataError>,
 }
 
@@ -142,28 +148,28 @@ impl DataSet {
         Self::default()
     }
 
-    /// Reads a data file in the format that [`DataFile::read`] finds.
+    /// Reads a data file. [`DataFile::read`] determines the format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         DataFile::read(path)?.parse()
     }
 
-    /// Parses Stan JSON, which [`json`] describes. `label` is the name of the text in errors.
+    /// Parses Stan JSON, which [`json`] describes. `label` is the name of the text in error messages.
     ///
     /// # Errors
-    /// Fails if the text does not follow the format, or if a value is not data.
+    /// Fails if the text does not follow the format, or if a value cannot be used as data.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         json::parse(bytes, label)?.whole()
     }
 
-    /// Returns the data as Stan JSON. Parsing it gives the same values.
+    /// Returns the data as Stan JSON. Parsing the text returns the same values.
     pub fn to_json(&self) -> String {
         json::write(self)
     }
 
-    /// Parses an R dump, which [`rdump`] describes. `label` is the name of the text in errors.
+    /// Parses an R dump, which [`rdump`] describes. `label` is the name of the text in error messages.
     ///
     /// # Errors
-    /// Fails if the text does not follow the format, or if a value is not data.
+    /// Fails if the text does not follow the format, or if a value cannot be used as data.
     pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         rdump::parse(bytes, label)?.whole()
     }
@@ -179,7 +185,7 @@ impl DataSet {
         self.refused.insert(name, error);
     }
 
-    /// Returns the reason why the value of a variable in the file is not data. Files may contain values that a program
+    /// Returns the reason why the value of a variable cannot be used as data. A file may contain values that a program
     /// does not use, such as strings.
     pub fn refusal(&self, name: &str) -> Option<&DataError> {
         self.refused.get(name)
@@ -189,20 +195,21 @@ impl DataSet {
         self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
-    /// Parses a table in CSV or text. `label` is the name of the table in errors.
+    /// Parses a table in CSV or another text format. `label` is the name of the table in error messages.
     ///
     /// A column of integers becomes an array of integers, and a column of other numbers becomes an array of reals.
-    /// Words are numbered from 1 in alphabetical order, and [`words`](Self::words) identifies their columns. A column
-    /// with both numbers and words, or with an empty cell, is [refused](Self::refusal).
+    /// Words are numbered from 1 in alphabetical order, and [`words`](Self::words) reports whether a column contains
+    /// words. A column that contains both numbers and words, or an empty cell, is [refused](Self::refusal).
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
 
-    /// Like [`from_csv`](Self::from_csv), but numbers the words of some columns as in `levels`, which are the ordered
-    /// words of an earlier table. A word then has the same number in both tables.
+    /// Like [`from_csv`](Self::from_csv), but numbers the words of some columns according to `levels`, which contains
+    /// the ordered words of an earlier table. A word is then represented by the same number in both tables.
     ///
     /// # Errors
-    /// Fails as [`from_csv`](Self::from_csv) does, and for a word that is not among the levels of its column.
+    /// Fails under the same conditions as [`from_csv`](Self::from_csv), and if a word is not among the levels of its
+    /// column.
     pub fn from_csv_like(
         bytes: &[u8],
         label: &str,
@@ -230,7 +237,7 @@ impl DataSet {
                         Some(levels) => column.codes(levels)?,
                         None => column.codes(&column.levels())?,
                     };
-                    // Every cell has a word here.
+                    // At this point every cell contains a word.
                     codes
                         .into_iter()
                         .flatten()
@@ -246,14 +253,14 @@ impl DataSet {
                 ),
                 false => Value::reals(vec![table.rows()], numbers),
             };
-            // The names of columns are distinct.
+            // Different columns have different names.
             data.insert(&column.name, value?);
         }
         Ok(data)
     }
 
-    /// Returns the location of the first word if the values of a variable are numbers of words. Such a variable
-    /// identifies groups and is not a measurement.
+    /// If the values of a variable are numbers that represent words, returns the location of the first word. Such a
+    /// variable identifies groups and is not a measurement.
     pub fn words(&self, name: &str) -> Option<&DataError> {
         self.words.get(name)
     }
@@ -263,7 +270,7 @@ impl DataSet {
         self.rows
     }
 
-    /// Adds a variable. Returns `false` and changes nothing if the name exists.
+    /// Adds a variable. If the name already exists, returns `false` and changes nothing.
     pub fn insert(&mut self, name: impl Into<String>, value: Value) -> bool {
         let name = name.into();
         if self.index.contains_key(&name) {
@@ -286,13 +293,13 @@ impl DataSet {
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Iterates over the variables by value, in the order in which they were written.
+    /// Converts the data set to an iterator over the variables, in the order in which they were written.
     pub fn into_entries(self) -> impl Iterator<Item = (String, Value)> {
         self.entries.into_iter()
     }
 
-    /// Appends the arrays of `more` to the arrays of the same names, along their first dimension. Variables that only
-    /// one data set contains, or that have different kinds, stay unchanged.
+    /// Appends each array of `more` to the array of the same name, along the first dimension. A variable is unchanged
+    /// if only one of the data sets contains it, or if its kind differs between the two.
     #[must_use]
     pub fn followed_by(mut self, mut more: Self) -> Self {
         for (name, value) in &mut self.entries {
@@ -311,7 +318,7 @@ impl DataSet {
         self
     }
 
-    /// Iterates over the names in the order in which they were written.
+    /// Iterates over the names of the variables, in the order in which they were written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.iter().map(|(name, _)| name)
     }

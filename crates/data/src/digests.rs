@@ -1,4 +1,5 @@
-//! The digests of the files in a run's folder when they were written, in `digests.json`.
+//! The file `digests.json`, which records the digest of each file in the folder of a run at the time when the file was
+//! written.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,11 +14,11 @@ use crate::error::DataError;
 use crate::files::read_optional;
 use crate::run_dir::{Artefact, RunDir};
 
-/// The SHA-256 digests of files, by the names of the files in the folder.
+/// The SHA-256 digests of files. The keys of the map are the names of the files in the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digests(BTreeMap<String, String>);
 
-/// The content of `digests.json`, in which `digest` protects the file itself.
+/// The content of `digests.json`. The field `digest` protects this file itself.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -26,7 +27,7 @@ struct Stored {
 }
 
 impl Digests {
-    /// Records the digest of a file of the folder.
+    /// Computes and records the digest of a file in the folder.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -37,12 +38,12 @@ impl Digests {
         Ok(())
     }
 
-    /// Records the digest of a file that will be written with these bytes.
+    /// Records the digest of a file that is about to be written with these bytes.
     pub fn note_bytes(&mut self, name: &str, bytes: &[u8]) {
         self.0.insert(name.to_owned(), hex(Sha256::digest(bytes)));
     }
 
-    /// Writes the digests to the folder.
+    /// Writes `digests.json` to the folder.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -60,15 +61,15 @@ impl Digests {
     pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
         let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;
-        // A name must not lead out of the folder.
+        // The name must not refer to a file outside the folder.
         let plain = |name: &String| !name.contains(['/', '\\']) && name != "..";
         Some(stored.files.into_keys().filter(plain).collect())
     }
 
-    /// Reads the digests of a folder. Returns `None` for the folder of a killed run.
+    /// Reads the digests of a folder. Returns `None` if the run that wrote the folder was killed.
     ///
     /// # Errors
-    /// Fails if the digests were changed, or if a folder with a result has none.
+    /// Fails if the digests were changed, or if the folder contains a result but no digests.
     pub fn read(folder: &RunDir) -> Result<Option<Self>, DataError> {
         let path = folder.artefact(Artefact::Digests);
         let bytes = match fs::read(&path) {
@@ -92,11 +93,12 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// Reads an archive of a folder, and checks that it has not changed. Archives have their own digests, which detect
-    /// damage but not an archive of another fit. Returns `None` if there was no archive.
+    /// Reads an archive from a folder and checks that it has not changed. An archive contains a digest of its own. This
+    /// digest detects damage, but it does not detect that an archive belongs to another fit. Returns `None` if the fit
+    /// wrote no archive.
     ///
     /// # Errors
-    /// Fails if the archive cannot be read, is missing, or is another file.
+    /// Fails if the archive is missing, cannot be read, or is not the file that the fit wrote.
     pub fn archive(folder: &RunDir, artefact: Artefact) -> Result<Option<Vec<u8>>, DataError> {
         let path = folder.artefact(artefact);
         let noted = Self::read(folder)?.and_then(|all| all.0.get(artefact.file_name()).cloned());
@@ -115,11 +117,12 @@ impl Digests {
         }
     }
 
-    /// Checks that the files of a folder have not changed. It ignores missing files, and folders without digests such
-    /// as the folders of killed runs, because their readers check them. Archives are checked by [`Digests::archive`].
+    /// Checks that the files of a folder have not changed. Missing files are ignored, because the functions that read
+    /// them report an error. Folders without digests, such as those of killed runs, are ignored for the same reason.
+    /// [`Digests::archive`] checks archives.
     ///
     /// # Errors
-    /// Fails if a file or the digests have changed.
+    /// Fails if one of the files or the list of digests has changed.
     pub fn check(folder: &RunDir) -> Result<(), DataError> {
         let files = Self::read(folder)?.unwrap_or_default().0;
         for (name, digest) in files.iter().filter(|(name, _)| !is_archive(name)) {

@@ -1,20 +1,21 @@
-//! Posterior draws with names and shapes, which the writers of draws take as input.
+//! Posterior draws with names and shapes, which are the input of all functions that write draws.
 
 use crate::dataset::checked_len;
 use crate::error::DataError;
 
-/// A variable of a model with draws.
+/// A variable of a model for which there are draws.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawsVariable {
-    /// The name as the model declares it. Each slot of a tuple is a separate variable, named `t:1` as in CmdStan.
+    /// The name that the model declares. Each slot of a tuple is a separate variable, which is named `t:1` as in
+    /// CmdStan.
     pub name: String,
-    /// The sizes of the dimensions, which are empty for a scalar. A complex number has a trailing dimension of size 2
-    /// (real, imaginary).
+    /// The sizes of the dimensions. The list is empty for a scalar. A complex number has an additional last dimension
+    /// of size 2, for the real and the imaginary part.
     pub shape: Vec<usize>,
 }
 
 impl DrawsVariable {
-    /// Creates a variable with the given name and sizes.
+    /// Creates a variable with the given name and dimensions.
     pub fn new(name: impl Into<String>, shape: impl Into<Vec<usize>>) -> Self {
         Self {
             name: name.into(),
@@ -22,17 +23,17 @@ impl DrawsVariable {
         }
     }
 
-    /// Returns the number of scalars in one draw.
+    /// Returns the number of scalars that the variable contributes to one draw.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Returns whether the variable has no elements. Writers omit these variables.
+    /// Returns whether the variable has no elements. Such variables are omitted from files.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the names of the scalars in the order and spelling of CmdStan: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, …
+    /// Returns the names of the scalars, spelled and ordered as in CmdStan: `Sigma.1.1`, `Sigma.2.1`, `Sigma.1.2`, ….
     pub fn scalar_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             index
@@ -41,7 +42,8 @@ impl DrawsVariable {
         })
     }
 
-    /// Returns the names of the scalars in the same order and in the notation for users: `theta[1]`, `Sigma[2,1]`.
+    /// Returns the names of the scalars as they are displayed to users, such as `theta[1]` and `Sigma[2,1]`. The order
+    /// is the same as that of [`scalar_names`](Self::scalar_names).
     pub fn display_names(&self) -> Vec<String> {
         self.subscripted(|name, index| {
             if index.is_empty() {
@@ -69,7 +71,7 @@ impl DrawsVariable {
     }
 }
 
-/// Returns whether a name is valid in the header of a CSV file and as a path in a NetCDF file.
+/// Returns whether a name can be used both in the header of a CSV file and as a path in a NetCDF file.
 pub(crate) fn is_storable_name(name: &str) -> bool {
     let breaks = |c: char| c.is_control() || c.is_whitespace() || "\"'.,/#".contains(c);
     !name.is_empty() && !name.contains(breaks)
@@ -77,8 +79,8 @@ pub(crate) fn is_storable_name(name: &str) -> bool {
 
 /// Draws from an approximation, with the log densities that are needed to assess them.
 ///
-/// `draws` has one row per draw. A row contains the variables one after the other, and the scalars of a variable are in
-/// **column-major** order (first index fastest), like the columns of CmdStan's CSV.
+/// `draws` has one row per draw. A row contains the variables one after another. The scalars of a variable are in
+/// **column-major** order, in which the first index changes fastest, as in the columns of CmdStan's CSV files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawsTable {
     variables: Vec<DrawsVariable>,
@@ -90,11 +92,12 @@ pub struct DrawsTable {
 }
 
 impl DrawsTable {
-    /// Creates a table of `log_p.len()` draws, and checks names and lengths. `draws` has one row per draw, with all
-    /// scalars of the variables.
+    /// Creates a table of `log_p.len()` draws, after checking the names and the lengths. `draws` has one row per draw,
+    /// and each row contains all scalars of all variables.
     ///
-    /// `log_p` is the log density of the model at each draw on the unconstrained scale, including the log-Jacobian, and
-    /// `log_g` is the log density of the approximation. The log importance weight is `log_p − log_g`.
+    /// `log_p` is the log density of the model at each draw on the unconstrained scale, which includes the
+    /// log-Jacobian. `log_g` is the log density of the approximation. For each draw, the log importance weight is
+    /// `log_p − log_g`.
     pub fn new(
         variables: Vec<DrawsVariable>,
         draws: Vec<f64>,
@@ -139,10 +142,10 @@ impl DrawsTable {
         })
     }
 
-    /// Adds the values at the mean of the approximation, in the layout of a [row](Self::row).
+    /// Adds the values of all scalars at the mean of the approximation. `mean` has the layout of a [row](Self::row).
     ///
     /// # Errors
-    /// Fails if the number of values differs from the length of a row.
+    /// Fails if `mean` does not have the length of a row.
     pub fn with_mean(mut self, mean: Vec<f64>) -> Result<Self, DataError> {
         if mean.len() != self.width {
             return Err(DataError::invalid(format!(
@@ -155,7 +158,7 @@ impl DrawsTable {
         Ok(self)
     }
 
-    /// Keeps at most the first `draws` draws.
+    /// Discards all draws except the first `draws`.
     #[must_use]
     pub fn first(mut self, draws: usize) -> Self {
         self.draws.truncate(draws.saturating_mul(self.width));
@@ -184,18 +187,18 @@ impl DrawsTable {
         self.width
     }
 
-    /// Returns one draw, with all variables in column-major order.
+    /// Returns one draw. The variables follow one another, and each of them is in column-major order.
     pub fn row(&self, draw: usize) -> &[f64] {
         &self.draws[draw * self.width..(draw + 1) * self.width]
     }
 
-    /// Returns all draws of one scalar. `scalar` is the index of the scalar among all scalars, in column order.
+    /// Returns all draws of one scalar. `scalar` is the index of its column.
     pub fn column(&self, scalar: usize) -> Vec<f64> {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
 
-    /// Returns the values at the unconstrained mean of the approximation, if known. This is not the mean of the values.
-    /// For example, the mean of log σ corresponds to the median of σ.
+    /// Returns the values at the unconstrained mean of the approximation, if they are known. These values differ from
+    /// the means of the values in the draws. For example, the mean of log σ corresponds to the median of σ.
     pub fn mean(&self) -> Option<&[f64]> {
         self.mean.as_deref()
     }
@@ -210,7 +213,7 @@ impl DrawsTable {
         &self.log_g
     }
 
-    /// Returns the log importance weights `log_p − log_g`, neither smoothed nor normalised.
+    /// Returns the log importance weights `log_p − log_g`. The weights are neither smoothed nor normalised.
     pub fn log_weights(&self) -> Vec<f64> {
         self.log_p
             .iter()
@@ -219,7 +222,7 @@ impl DrawsTable {
             .collect()
     }
 
-    /// Returns CmdStan's names of all scalars in column order.
+    /// Returns the names of all scalars as CmdStan spells them, in the order of the columns.
     pub fn scalar_names(&self) -> Vec<String> {
         self.variables
             .iter()

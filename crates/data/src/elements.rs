@@ -1,4 +1,4 @@
-//! The elements of binary arrays, as bytes in a file.
+//! The elements of binary arrays, as they are encoded in files.
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Element {

@@ -1,73 +1,74 @@
-//! Errors of files and of the data in them.
+//! Errors that occur while files are read and written, and errors in the data that the files contain.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The error type of this crate. `Display` prints the full message for the user.
+/// The error type of this crate. Its `Display` implementation prints the complete message for the user.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum DataError {
     /// A file operation failed.
     Io {
-        /// The operation as a verb phrase, such as `write`, `read` or `create the folder`.
+        /// The operation that failed. It is a verb phrase such as `write`, `read` or `create the folder`.
         action: &'static str,
-        /// The file or folder that the user named, which is never a temporary file.
+        /// The file or folder that the user specified, even if the operation failed on a temporary file.
         path: PathBuf,
-        /// The kind of the error, for programs.
+        /// The kind of the error, for use by programs.
         kind: std::io::ErrorKind,
-        /// The message of the operating system, with advice if the cause is well known.
+        /// The message of the operating system. If a likely cause is known, the message includes advice.
         message: String,
     },
     /// A data file does not follow its format.
     Parse(Box<ParseError>),
-    /// A variable is not in the data.
+    /// A variable is missing from the data.
     Missing {
         /// The name of the variable.
         name: String,
-        /// The type that the model declares, or an empty text if the caller did not state it.
+        /// The type that the model declares. The text is empty if the caller did not specify the type.
         expected: String,
-        /// The most similar name in the data, if one is close.
+        /// The name in the data that is most similar to the missing name, if there is a similar one.
         suggestion: Option<String>,
-        /// The names in the data, in the order of the file.
+        /// The names of all variables in the data, in the order of the file.
         available: Vec<String>,
     },
-    /// A variable has a type or shape other than the declared one.
+    /// The type or the shape of a variable differs from the declaration in the model.
     Mismatch {
-        /// The name of the variable, to which tuple slots are appended as in `t.1`.
+        /// The name of the variable. For a slot of a tuple, the number of the slot is appended, as in `t.1`.
         variable: String,
-        /// The declared type with its sizes, for example `array[8] real`.
+        /// The declared type including its sizes, for example `array[8] real`.
         expected: String,
-        /// A description of the data, for example `7 numbers (shape [7])`.
+        /// A description of the value in the data, for example `7 numbers (shape [7])`.
         found: String,
     },
-    /// An input of the caller is inconsistent, such as wrong lengths, a foreign folder, or an unreadable artefact.
+    /// An argument of the caller is invalid. Examples are wrong lengths, a folder that was not written by Jensen, and
+    /// an artefact that cannot be read.
     Invalid {
-        /// The full message.
+        /// The complete error message.
         message: String,
     },
 }
 
-/// An error at a position of a data file.
+/// An error at a particular position of a data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// The name of the file, or the caller's label for a text.
+    /// The name of the file. For a text that is not a file, it is the label that the caller supplied.
     pub source: String,
-    /// The line, counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
-    /// The column in characters, counted from 1.
+    /// The position in the line in characters, counted from 1.
     pub column: usize,
-    /// A description of the error.
+    /// A description of what is wrong at this position.
     pub message: String,
-    /// The part of the line around the position.
+    /// The part of the line that surrounds the position.
     pub excerpt: String,
-    /// The number of characters of `excerpt` before the position.
+    /// The number of characters of `excerpt` that precede the position.
     pub excerpt_offset: usize,
 }
 
 const TOO_MANY_FILES: i32 = 24;
 
 impl DataError {
-    /// Creates an error from an error of the operating system. `path` is the file that the user named.
+    /// Creates an error from an error of the operating system. `path` is the file or folder that the user specified.
     pub fn io(action: &'static str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as K;
         let advice = match error.kind() {
@@ -79,8 +80,8 @@ impl DataError {
             }
             _ => "",
         };
-        // `kind` describes most errors of the operating system clearly. For other errors, the system's own text is
-        // used.
+        // For most errors of the operating system, `kind` is a clear description. For other errors, the text of the
+        // operating system is used.
         let text = match error.raw_os_error() {
             Some(_) if error.kind() == K::NotFound => "there is no such file or folder".to_owned(),
             Some(_) if error.kind().to_string() != "uncategorized error" => {

@@ -1,4 +1,4 @@
-//! Functions that read, write and list whole files and folders.
+//! Reads, writes and lists complete files and folders.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use crate::error::DataError;
 
-/// The default limit on the bytes of inputs of unknown length, which are pipes, devices and compressed files.
+/// The default limit, in bytes, on inputs whose length is not known in advance: pipes, devices and compressed files.
 pub const HELD: u64 = 1 << 30;
 
-/// Reads the bytes of a file.
+/// Reads all bytes of a file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or if it is a pipe or a device with more than a gibibyte.
+/// Fails if the file cannot be read, or if it is a pipe or a device that supplies more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// Reads a file of at most `most` bytes. The limit for a pipe or a device is a gibibyte.
+/// Reads a file of at most `most` bytes. For a pipe or a device, the limit is a gibibyte.
 ///
 /// # Errors
 /// Fails if the file cannot be read or exceeds the limit.
@@ -41,7 +41,7 @@ pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     })
 }
 
-/// Formats a number of bytes, such as `256 MiB`, in the largest unit of which it is an integer multiple.
+/// Formats a number of bytes in the largest unit that gives an integer, for example as `256 MiB`.
 pub(crate) fn bytes_in_words(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let whole = |(shift, _): &(u32, &str)| bytes > 0 && bytes.trailing_zeros() >= *shift;
@@ -57,7 +57,7 @@ pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Checks that the path is a file or a folder, because a reader of anything else might wait forever.
+/// Checks that the path is a file or a folder. Reading anything else could block indefinitely.
 ///
 /// # Errors
 /// Fails if the path is a pipe, a socket or a device.
@@ -74,7 +74,8 @@ pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
 /// Reads a text file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or if it is not UTF-8, in which case the message contains the location.
+/// Fails if the file cannot be read or is not UTF-8. If the file is not UTF-8, the message contains the location of the
+/// invalid byte.
 pub fn read_text(path: &Path) -> Result<String, DataError> {
     String::from_utf8(read_bytes(path)?).map_err(|error| {
         DataError::invalid(format!(
@@ -85,11 +86,11 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// Reads the file `name` from the first of `folders` that contains it, or returns `None` if none of them does. After
-/// symbolic links are resolved, the file must be inside the folder.
+/// Reads the file `name` from the first of the `folders` that contains it, or returns `None` if none of them contains
+/// it. After symbolic links are resolved, the file must still be inside the folder.
 ///
 /// # Errors
-/// Fails if the file is outside the folder or cannot be read.
+/// Fails if the file cannot be read, or if its resolved path is outside the folder.
 pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, DataError> {
     for folder in folders {
         let (Ok(root), Ok(file)) = (folder.canonicalize(), folder.join(name).canonicalize()) else {
@@ -110,7 +111,7 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
 /// Reads the bytes of a file, or returns `None` if the file does not exist.
 ///
 /// # Errors
-/// Fails if the file exists and cannot be read.
+/// Fails if the file exists but cannot be read.
 pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -119,7 +120,7 @@ pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
     }
 }
 
-/// Creates a folder and its parents if they do not exist.
+/// Creates a folder, including its parent folders, unless it already exists.
 ///
 /// # Errors
 /// Fails if the folder cannot be created.
@@ -130,7 +131,7 @@ pub fn create_folder(path: &Path) -> Result<(), DataError> {
 /// Removes a file if it exists.
 ///
 /// # Errors
-/// Fails if the file exists and cannot be removed.
+/// Fails if the file exists but cannot be removed.
 pub fn remove_file(path: &Path) -> Result<(), DataError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -143,7 +144,7 @@ pub fn remove_file(path: &Path) -> Result<(), DataError> {
 /// Lists the entries of a folder, sorted by name. Returns an empty list if the folder does not exist.
 ///
 /// # Errors
-/// Fails if the folder exists and cannot be read.
+/// Fails if the folder exists but cannot be read.
 pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     let failed = |e: std::io::Error| DataError::io("read the folder", path, &e);
     let entries = match fs::read_dir(path) {
@@ -159,10 +160,10 @@ pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(paths)
 }
 
-/// Removes the files with the given extension from a folder, but not from its subfolders.
+/// Removes the files with the given extension from a folder. Files in subfolders are not removed.
 ///
 /// # Errors
-/// Fails if a file cannot be removed.
+/// Fails if one of the files cannot be removed.
 pub fn remove_files(folder: &Path, extension: &str) -> Result<(), DataError> {
     for path in list_folder(folder)? {
         if path.is_file() && path.extension().is_some_and(|e| e == extension) {

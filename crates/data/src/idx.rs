@@ -1,4 +1,4 @@
-//! IDX, the format of the MNIST digits, which contains one big-endian array of bytes or numbers.
+//! IDX, the format of the MNIST digits. A file contains a single array of bytes or big-endian numbers.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::table::read_bytes;
 pub enum IdxElements {
     /// Unsigned bytes, such as pixels and labels.
     Bytes(Vec<u8>),
-    /// Numbers of any other type.
+    /// The elements of any other type, converted to double precision.
     Numbers(Vec<f64>),
 }
 
@@ -25,7 +25,7 @@ pub struct Idx {
 }
 
 impl Idx {
-    /// Returns the bytes, or `None` if the elements are other numbers.
+    /// Returns the bytes, or `None` if the elements are not bytes.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.elements {
             IdxElements::Bytes(bytes) => Some(bytes),
@@ -37,16 +37,16 @@ impl Idx {
 /// Reads an IDX file, and decompresses it first if its name ends in `.gz`.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or if it is not an IDX file of the stated size.
+/// Fails if the file cannot be read, is not an IDX file, or does not have the size that its header states.
 pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
     parse_idx(&read_bytes(path)?, &path.display().to_string())
 }
 
-/// Parses an IDX array. It consists of two zero bytes, a type, the number of dimensions, their sizes as 32-bit numbers,
-/// and the elements.
+/// Parses an IDX array. The array begins with two zero bytes, the type of the elements and the number of dimensions.
+/// The sizes of the dimensions follow as 32-bit numbers, and the elements come last.
 ///
 /// # Errors
-/// Fails if the bytes have another format, or if their number differs from the stated size.
+/// Fails if the bytes do not follow the format, or if their number differs from the size that the header states.
 pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     let header = header(bytes, label)?;
     let rest = &bytes[header.start..];
@@ -62,8 +62,8 @@ pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     })
 }
 
-/// Parses the header of an IDX array, which gives the shape and the type and offset of the elements. Checks that all
-/// elements are present.
+/// Parses the header of an IDX array. The header determines the shape of the array, and the type and the offset of its
+/// elements. Also checks that all elements are present.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: String| DataError::invalid(format!("`{label}` is not an IDX file: {what}"));
     let &[0, 0, kind, dimensions, ref rest @ ..] = bytes else {

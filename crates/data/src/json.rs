@@ -1,12 +1,12 @@
-//! Stan JSON, which is one object whose members are the data variables.
+//! Stan JSON, a format in which a file is a single object whose members are the data variables.
 //!
-//! Numbers are scalars, nested lists are arrays, vectors and matrices (row by row), objects with the keys `"1"`, `"2"`,
-//! … are tuples, and a pair `[re, im]` is a complex number. Non-finite numbers are written as CmdStan accepts them, as
-//! bare or quoted `NaN`, `Inf` or `Infinity` with an optional sign. Quoted words may have any case. Strings, booleans
-//! and null are not data.
+//! Numbers are scalars. Nested lists are arrays, vectors and matrices, and matrices are lists of rows. Objects with the
+//! keys `"1"`, `"2"`, … are tuples, and a pair `[re, im]` is a complex number. Non-finite numbers are written as in
+//! CmdStan: `NaN`, `Inf` or `Infinity`, with an optional sign and optional quotes. Quoted words may be in upper or
+//! lower case. Strings, booleans and null cannot be used as data.
 //!
-//! The parser fills flat vectors while it reads and builds no tree, so the conversion of numbers takes most of the
-//! time. Nesting is limited, so that hostile input cannot exhaust the stack.
+//! The parser fills flat vectors while it reads, and does not build a tree, so most of the time is spent on converting
+//! numbers. The depth of nesting is limited, so that hostile input cannot overflow the stack.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::dataset::{DataSet, Elements, Value};
 use crate::error::DataError;
 use crate::source::Cursor;
 
-/// The largest nesting of lists and tuples. Stan programs have only a few levels.
+/// The largest depth of nested lists and tuples. Data for Stan programs need only a few levels.
 const MAX_NESTING: usize = 64;
 
 pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
@@ -27,12 +27,12 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     parser.document()
 }
 
-/// Writes a data set as text, which [`parse`] reads back exactly.
+/// Writes a data set as text. [`parse`] reads the text back exactly.
 pub(crate) fn write(data: &DataSet) -> String {
     let mut text = String::from("{");
     for (i, (name, value)) in data.iter().enumerate() {
         let comma = if i == 0 { "" } else { "," };
-        // The names of variables need no escapes.
+        // The names of variables contain no characters that must be escaped.
         text += &format!("{comma}\n\"{name}\": ");
         write_block(&mut text, value, value.shape(), 0);
     }
@@ -40,7 +40,7 @@ pub(crate) fn write(data: &DataSet) -> String {
     text
 }
 
-/// Writes block number `index` of a value that consists of blocks of shape `rest`.
+/// Writes one block of a value. The value consists of blocks of shape `rest`, and `index` is the number of the block.
 fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
     use std::fmt::Write;
     let list = |text: &mut String,
@@ -66,7 +66,8 @@ fn write_block(text: &mut String, value: &Value, rest: &[usize], index: usize) {
         Elements::Int(v) => write!(text, "{}", v[index]),
         Elements::Real(v) if v[index].is_nan() => write!(text, "\"NaN\""),
         Elements::Real(v) if v[index].is_infinite() => write!(text, "\"{:+}\"", v[index]),
-        // The text is the shortest that is read back to the same bits, and always has a point or an exponent.
+        // This format writes the shortest text that is read back to the same bits. The text always contains a decimal
+        // point or an exponent.
         Elements::Real(v) => write!(text, "{:?}", v[index]),
         Elements::Tuple(slots) => {
             let levels = value.shape().len();
@@ -97,9 +98,9 @@ enum Leaves {
     Tuple(Vec<Builder>),
 }
 
-/// A value under construction. If tuples are in an array, one builder collects a slot of all tuples.
+/// A value under construction. In an array of tuples, one builder collects the values of a slot in all tuples.
 struct Builder {
-    /// The length of the lists at each level, which is known once one list has been closed.
+    /// The length of the lists at each level. A length is known once a list of that level has been closed.
     dims: Vec<Option<usize>>,
     leaf_level: Option<usize>,
     leaves: Leaves,
@@ -132,7 +133,7 @@ impl Builder {
 
     fn finish(self, outer: &[usize]) -> Value {
         let mut shape = outer.to_vec();
-        // Every level has been closed at least once, so all lengths are known.
+        // Every level has been closed at least once, so the length of each level is known.
         shape.extend(self.dims.iter().map(|d| d.unwrap_or(0)));
         let elements = match self.leaves {
             Leaves::None => Elements::Int(Vec::new()),
@@ -180,7 +181,7 @@ impl Parser<'_> {
                         data.insert(name, builder.finish(&[]));
                     }
                     Err(error) => {
-                        // Parsing continues if the value is valid JSON but not data.
+                        // Parsing continues if the value is valid JSON but cannot be used as data.
                         self.cursor.pos = start;
                         self.path.clear();
                         if self.skip_value(0).is_err() {
@@ -352,7 +353,7 @@ impl Parser<'_> {
             let key_at = self.cursor.pos;
             let key = self.key("the number of a tuple slot in double quotes, such as \"1\"")?;
             let slot = match key.parse::<usize>() {
-                // The slots of the first tuple may come in any order. Later tuples must not have additional slots.
+                // The slots of the first tuple may be in any order. Later tuples must not have additional slots.
                 Ok(k @ 1..=1000) if first || k <= slots.len() => k,
                 _ => {
                     let message = format!(
@@ -393,7 +394,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Records that leaves are at `level`, or returns an error if earlier leaves were at another level.
+    /// Records that the leaves of the value are at `level`. Returns an error if earlier leaves were at another level.
     fn enter_leaf(
         &self,
         builder: &mut Builder,
@@ -429,8 +430,7 @@ impl Parser<'_> {
         let negative = bytes.get(pos) == Some(&b'-');
         pos += usize::from(negative);
 
-        // JSON numbers consist of digits without a leading zero, followed by an optional fraction and an optional
-        // exponent.
+        // A number in JSON consists of digits without a leading zero, an optional fraction and an optional exponent.
         let digits = pos;
         let mut magnitude: u64 = 0;
         let mut overflow = false;
@@ -583,7 +583,7 @@ impl Parser<'_> {
         self.cursor.unexpected(wanted, location)
     }
 
-    /// Describes the element being read, as in "data variable `x[2,3]`".
+    /// Describes the element that is being read, for example as "data variable `x[2,3]`".
     fn location(&self) -> String {
         let mut name = self.variable.clone();
         let mut open = false;

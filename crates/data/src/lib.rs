@@ -17,8 +17,9 @@
 //! | corpora of documents: readers, vocabulary, memory-mapped file | [`corpus`] |
 //! | errors | [`error`] |
 //!
-//! Arrays read from data files are in row-major order (the order of nested JSON lists, last index fastest). Draws are
-//! in the column-major order of CmdStan's CSV columns (first index fastest). Each type documents its own order.
+//! Arrays from data files are in row-major order, which is the order of nested JSON lists: the last index changes
+//! fastest. Draws are in the column-major order of the columns in CmdStan's CSV files: the first index changes fastest.
+//! The documentation of each type states its order.
 
 #![cfg_attr(
     not(test),

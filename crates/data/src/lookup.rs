@@ -1,15 +1,15 @@
-//! Typed look-up of data variables, for the `data` block of a model.
+//! Looks up data variables by name and type, as declared in the `data` block of a model.
 //!
-//! Errors name the variable, its declared type and the content of the data. As in CmdStan, a declared array without
-//! elements may be omitted or written as any empty list. Integers are accepted for reals, but reals are not accepted
-//! for integers.
+//! An error message contains the name of the variable, its declared type, and a description of the value in the data.
+//! An array that is declared without elements may be omitted from the data, or written as any empty list, as in
+//! CmdStan. Where reals are declared, integers are accepted. Where integers are declared, reals are not accepted.
 
 use std::borrow::Cow;
 
 use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 
-/// A value with its name. It is a data variable or, after [`Entry::field`], a slot of a tuple.
+/// A value with its name. The value is either a data variable or a slot of a tuple, which [`Entry::field`] returns.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
     name: String,
@@ -17,7 +17,7 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Returns the name of the variable, to which tuple slots are appended, as in `t.1`.
+    /// Returns the name of the variable. For a slot of a tuple, the number of the slot is appended, as in `t.1`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -27,8 +27,8 @@ impl<'a> Entry<'a> {
         self.value
     }
 
-    /// Returns slot `slot` (from 1) of a tuple that is declared with `slots` slots. `declared` is the type in the
-    /// model, for messages.
+    /// Returns slot number `slot`, counted from 1, of a tuple that is declared with `slots` slots. `declared` is the
+    /// type in the model, which is used in error messages.
     pub fn field(&self, slot: usize, slots: usize, declared: &str) -> Result<Entry<'a>, DataError> {
         match self.value.elements() {
             Elements::Tuple(values) if values.len() == slots && (1..=slots).contains(&slot) => {
@@ -41,8 +41,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the elements as reals in row-major order. Integers are converted. `dims` contains the declared sizes,
-    /// and `declared` is the type in the model, for messages, such as `vector[8]`.
+    /// Returns the elements as reals in row-major order, and converts integers to reals. `dims` contains the declared
+    /// sizes. `declared` is the type in the model, such as `vector[8]`, which is used in error messages.
     pub fn reals(&self, dims: &[usize], declared: &str) -> Result<Cow<'a, [f64]>, DataError> {
         self.check_shape(dims, declared)?;
         match self.value.elements() {
@@ -52,7 +52,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the elements as integers in row-major order. A literal with a decimal point is never an integer.
+    /// Returns the elements as integers in row-major order. A literal with a decimal point is not accepted as an
+    /// integer.
     pub fn ints(&self, dims: &[usize], declared: &str) -> Result<&'a [i64], DataError> {
         self.check_shape(dims, declared)?;
         match self.value.elements() {
@@ -118,7 +119,7 @@ impl<'a> Entry<'a> {
 }
 
 impl DataSet {
-    /// Returns a required variable. `declared` is the type in the model, for the message, and may be empty.
+    /// Returns a variable that must exist. `declared` is the type in the model for the error message, and may be empty.
     pub fn entry(&self, name: &str, declared: &str) -> Result<Entry<'_>, DataError> {
         match self.get(name) {
             Some(value) => Ok(Entry {
@@ -134,9 +135,9 @@ impl DataSet {
         }
     }
 
-    /// Returns the elements of a variable as reals in row-major order. Integers are converted. `declared` is the
-    /// declared type, for example `vector[8]`, and `dims` contains its sizes. A variable without elements may be
-    /// missing.
+    /// Returns the elements of a variable as reals in row-major order, and converts integers to reals. `declared` is
+    /// the declared type, for example `vector[8]`, and `dims` contains its sizes. A variable that is declared without
+    /// elements may be missing.
     pub fn reals_as(
         &self,
         name: &str,
@@ -149,8 +150,8 @@ impl DataSet {
         self.entry(name, declared)?.reals(dims, declared)
     }
 
-    /// Returns the elements of a variable as integers in row-major order. `declared` is the declared type and `dims`
-    /// contains its sizes. A variable without elements may be missing.
+    /// Returns the elements of a variable as integers in row-major order. `declared` is the declared type, and `dims`
+    /// contains its sizes. A variable that is declared without elements may be missing.
     pub fn ints_as(&self, name: &str, dims: &[usize], declared: &str) -> Result<&[i64], DataError> {
         if checked_len(dims) == Some(0) && self.get(name).is_none() {
             return Ok(&[]);
@@ -168,7 +169,7 @@ impl DataSet {
         self.ints_as(name, dims, &array_type("int", dims))
     }
 
-    /// Returns a real scalar. An integer is converted.
+    /// Returns the value of a real scalar. If the value in the data is an integer, converts it.
     pub fn real(&self, name: &str) -> Result<f64, DataError> {
         self.reals(name, &[]).map(|v| v[0])
     }
@@ -179,7 +180,7 @@ impl DataSet {
     }
 }
 
-/// Returns Stan's name of a scalar type or of an array of scalars, such as `real` or `array[2,3] real`.
+/// Returns the name that Stan uses for a scalar type or for an array of scalars, such as `real` or `array[2,3] real`.
 fn array_type(scalar: &str, dims: &[usize]) -> String {
     if dims.is_empty() {
         return scalar.to_string();
@@ -203,7 +204,7 @@ fn describe(value: &Value) -> String {
     }
 }
 
-/// Returns the Stan subscripts (from 1) of the element at a row-major offset.
+/// Returns the subscripts, counted from 1 as in Stan, of the element at a row-major offset.
 fn subscript(mut offset: usize, shape: &[usize]) -> String {
     let mut indices: Vec<String> = Vec::with_capacity(shape.len());
     for &length in shape.iter().rev() {
@@ -214,13 +215,14 @@ fn subscript(mut offset: usize, shape: &[usize]) -> String {
     indices.join(",")
 }
 
-/// Returns the known name that is closest to `name`, if it differs in at most about a third of the characters. Ties go
-/// to the first name.
+/// Returns the known name that is most similar to `name`, provided that they differ in at most about a third of the
+/// characters. If several names are equally similar, returns the first of them.
 pub fn similar_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() / 3).max(1);
     known
         .map(|k| (edit_distance(&name.to_lowercase(), &k.to_lowercase()), k))
-        // A name of one letter is one edit away from all others, so only its other case is a likely typing error.
+        // A name of one letter is one edit away from every other such name. A typing error is likely only if the case
+        // differs.
         .filter(|(d, _)| *d <= limit && (name.chars().count() > 1 || *d == 0))
         .min_by_key(|(d, _)| *d)
         .map(|(_, k)| k.to_string())

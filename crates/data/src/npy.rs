@@ -1,4 +1,4 @@
-//! NumPy's files: NPY arrays, and NPZ archives of arrays.
+//! The file formats of NumPy: NPY for a single array, and NPZ for an archive of arrays.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::table::{Cells, Column};
 /// An array of numbers in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
-    /// The size along each dimension, which is empty for a scalar.
+    /// The size along each dimension. The list is empty for a scalar.
     pub shape: Vec<usize>,
     /// The elements in row-major order.
     pub data: Vec<f64>,
@@ -26,10 +26,11 @@ fn damaged(label: &str, what: &str) -> DataError {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Parses an NPY file of reals, integers or booleans, in either byte order and in C or Fortran order.
+/// Parses an NPY file that contains reals, integers or booleans. Both byte orders, C order and Fortran order are
+/// supported.
 ///
 /// # Errors
-/// Fails if the bytes are not an NPY file, are truncated, or contain elements other than numbers.
+/// Fails if the bytes are not an NPY file, if they are truncated, or if the elements are not numbers.
 pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -55,14 +56,15 @@ pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     })
 }
 
-/// The number of columns that one task copies from a row-major matrix, because eight numbers fill a cache line.
+/// The number of columns that a task copies together from a row-major matrix. Eight numbers fill a cache line.
 const TOGETHER: usize = 8;
 
-/// Parses the columns of an NPY file. A vector becomes the column `name`, and a matrix becomes `name1`, `name2`, ….
+/// Parses the columns of an NPY file. A vector becomes the column `name`. A matrix becomes the columns `name1`,
+/// `name2`, ….
 ///
 /// # Errors
-/// Fails if the bytes are not an NPY file, are truncated, or contain elements other than numbers, or if the array does
-/// not have one or two dimensions.
+/// Fails if the bytes are not an NPY file, if they are truncated, or if the elements are not numbers. Also fails unless
+/// the array has one or two dimensions.
 pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -115,8 +117,8 @@ pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, Dat
     Ok(named.collect())
 }
 
-/// Parses the header of an NPY array, which gives the shape, the type and offset of the elements, and whether they are
-/// in Fortran order. Checks that all elements are present.
+/// Parses the header of an NPY array. The header determines the shape of the array, the type and the offset of its
+/// elements, and whether they are in Fortran order. Also checks that all elements are present.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataError> {
     let fail = |what: &str| damaged(label, what);
     if !bytes.starts_with(MAGIC) {
@@ -178,7 +180,7 @@ fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     )
 }
 
-/// Returns the element type with this name in NumPy, such as `<f8`.
+/// Returns the element type that has this name in NumPy, for example `<f8`.
 fn element_type(kind: &str) -> Option<Element> {
     macro_rules! both {
         ($order:expr, $t:ty) => {
@@ -210,10 +212,10 @@ fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     Some(part.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)))
 }
 
-/// Parses the arrays of an NPZ archive, stored or deflated, in the order of its directory.
+/// Parses the arrays of an NPZ archive, in the order of its directory. The arrays may be stored or deflated.
 ///
 /// # Errors
-/// Fails if the bytes are not an NPZ archive, or if one of its arrays cannot be read.
+/// Fails if the bytes are not an NPZ archive, or if one of the arrays cannot be read.
 pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, DataError> {
     let arrays = members(bytes, label)?.into_iter().map(|(name, content)| {
         let array = parse(&content, &format!("{label}, `{name}`"))?;
@@ -222,10 +224,10 @@ pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, Data
     arrays.collect()
 }
 
-/// Parses the columns of the arrays in an NPZ archive, each as [`columns`] does.
+/// Parses the columns of all arrays in an NPZ archive, in the same way as [`columns`].
 ///
 /// # Errors
-/// Fails if the bytes are not an NPZ archive, or if one of its arrays cannot be read or is neither a vector nor a
+/// Fails if the bytes are not an NPZ archive, if an array cannot be read, or if an array is neither a vector nor a
 /// matrix.
 pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let mut all = Vec::new();
@@ -237,7 +239,7 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
 
 type Member<'a> = (String, Cow<'a, [u8]>);
 
-/// Returns the names and NPY files in an NPZ archive. Uncompressed files are not copied.
+/// Returns the name and the NPY file of each array in an NPZ archive. The bytes of uncompressed files are not copied.
 fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataError> {
     let fail = |what: &str| damaged(label, what);
     let cut = || damaged(label, "its directory is incomplete");
@@ -309,8 +311,8 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
     Ok(members)
 }
 
-/// Reads sizes of at least 4 GiB from an extra field. It lists the sizes in this order, and only those that do not fit
-/// into the ordinary fields.
+/// Reads those sizes from an extra field that are too large (4 GiB or more) for the ordinary fields. The extra field
+/// contains only such sizes, in the order of `sizes`.
 fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
     const TOO_LARGE: usize = 0xffff_ffff;
     let mut at = extra;

@@ -1,4 +1,4 @@
-//! The R dump format of older Stan interfaces, which consists of assignments of numbers, vectors, arrays and
+//! The R dump format of older Stan interfaces. A file consists of assignments of numbers, vectors, arrays and
 //! expressions.
 //!
 //! ```text
@@ -11,11 +11,11 @@
 //! Z <- matrix(rep(0, 6), nrow = 2)
 //! ```
 //!
-//! The module `expression` defines the expressions. If the value of a statement is not numeric (a string, a list, a
-//! function of R), only its variable is unusable.
+//! The value of a statement may be an expression of R, as described in the module `expression`. If the value is not
+//! numeric (a string, a list or a function of R), the variable cannot be used, but all other variables can.
 //!
-//! R stores arrays in column-major order, and values are returned in the row-major order of [`Value`]. A literal is an
-//! integer if it has neither a decimal point nor an exponent, or if it ends in `L`.
+//! R stores arrays in column-major order. The parser converts them to the row-major order of [`Value`]. A literal is an
+//! integer if it ends in `L`, or if it has neither a decimal point nor an exponent.
 
 mod expression;
 
@@ -23,8 +23,8 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// The largest number of elements that all ranges and calls of `numeric(n)` in a file may create together. Without this
-/// limit, a few characters could fill the memory.
+/// The largest number of elements that all ranges and all calls of functions such as `numeric(n)` in a file may create
+/// together. Without this limit, a few characters of text could exhaust the memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
 const MAX_NESTING: usize = 32;
@@ -59,7 +59,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
                 parser.data.insert(name, value.into_value());
             }
             Err(error) => {
-                // Parsing continues if the statement is complete.
+                // Parsing continues with the next statement if this statement is complete.
                 parser.cursor.pos = start;
                 if !parser.skip_statement() {
                     return Err(error);
@@ -70,7 +70,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     }
 }
 
-/// Numbers in R's order. `dims` is `None` for a scalar literal.
+/// Numbers in the order of R. `dims` is `None` for a scalar literal.
 #[derive(Clone)]
 struct Vector {
     elements: Elements,
@@ -219,7 +219,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    /// Parses `structure(values, .Dim = c(…))` after its opening bracket. Other attributes are errors.
+    /// Parses `structure(values, .Dim = c(…))`, starting after the opening bracket. Other attributes are errors.
     fn structure(&mut self, nesting: usize) -> Result<Vector, DataError> {
         self.skip_space();
         let mut vector = self.value(nesting + 1)?;
@@ -237,7 +237,8 @@ impl<'a> Parser<'a> {
             self.skip_space();
             let dims = match self.value(nesting + 1)?.elements {
                 Elements::Int(v) => v.iter().map(|d| usize::try_from(*d).ok()).collect(),
-                // R sometimes writes dimensions as doubles. `c(2, 3)` is parsed as integers, but `c(2.0, 3.0)` is not.
+                // R sometimes writes dimensions as doubles. `c(2, 3)` is parsed as integers, whereas `c(2.0, 3.0)` is
+                // not.
                 Elements::Real(v) => v
                     .iter()
                     .map(|d| (d.fract() == 0.0 && (0.0..1e15).contains(d)).then_some(*d as usize))
@@ -296,7 +297,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Counts elements that the file does not contain literally.
+    /// Counts elements that are generated, such as those of a range. Such elements do not occur literally in the file.
     fn generate(&mut self, at: usize, count: u64) -> Result<usize, DataError> {
         self.generated = self.generated.saturating_add(count);
         if self.generated > MAX_GENERATED {
@@ -355,7 +356,7 @@ impl<'a> Parser<'a> {
                 {
                     return scalar(Elements::Int(vec![x]));
                 }
-                // In R, `1e5L` is an integer and `1.5L` is not.
+                // In R, `1e5L` is an integer, but `1.5L` is not.
                 if marked && real.fract() == 0.0 && real.abs() < 9e15 {
                     return scalar(Elements::Int(vec![real as i64]));
                 }
@@ -389,8 +390,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the longest sequence of characters that forms an unsigned number, and whether it is written as an
-    /// integer.
+    /// Returns the longest sequence of characters that forms an unsigned number. Also returns whether this number is
+    /// written as an integer.
     fn digits(&mut self) -> (&'a str, bool) {
         let start = self.cursor.pos;
         let bytes = self.cursor.bytes;
@@ -429,8 +430,8 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// Skips the rest of a statement, to the end of its line outside all brackets and strings. Returns `false` if the
-    /// file ends within a bracket or a string.
+    /// Skips the rest of a statement. The statement ends with the first line end that is outside all brackets and
+    /// strings. Returns `false` if the file ends inside a bracket or a string.
     fn skip_statement(&mut self) -> bool {
         let mut open = 0usize;
         while let Some(b) = self.cursor.peek() {
@@ -464,14 +465,14 @@ impl<'a> Parser<'a> {
         open == 0
     }
 
-    /// Checks that the statement ends here, at a semicolon, a comment, a new line or the end of the file.
+    /// Checks that the statement ends here, which means at a semicolon, a comment, a line end or the end of the file.
     fn end_of_statement(&mut self) -> Result<(), DataError> {
         while let Some(b' ' | b'\t' | b'\r') = self.cursor.peek() {
             self.cursor.pos += 1;
         }
         match self.cursor.peek() {
             None | Some(b'\n' | b';' | b'#') => Ok(()),
-            // `value` skips white space, including new lines, when it looks for the `:` of a range.
+            // `value` skips white space, including line ends, when it looks for the `:` of a range.
             Some(_)
                 if self.cursor.text[..self.cursor.pos]
                     .trim_end_matches([' ', '\t', '\r'])

@@ -1,4 +1,4 @@
-//! The folder of a run, which the option `--out DIR` names.
+//! The folder of a run, which the user specifies with the option `--out DIR`.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use crate::files::{check_plain, list_folder};
 
 const LAYOUT: u32 = 1;
 
-/// A file that a fit may write to its folder.
+/// A file that a fit may write to the folder of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Artefact {
-    /// The marker, which identifies a folder of Jensen and names the command that wrote it.
+    /// The marker. This file shows that the folder belongs to Jensen, and states the command that wrote the folder.
     Marker,
-    /// The summary, a [`crate::FitSummary`].
+    /// The summary of the fit, which is a [`crate::FitSummary`].
     Fit,
-    /// The posterior draws as Stan CSV.
+    /// The posterior draws in the format of Stan CSV.
     DrawsCsv,
-    /// The posterior draws as NetCDF-4 for ArviZ.
+    /// The posterior draws in the NetCDF-4 format, for ArviZ.
     DrawsNetcdf,
-    /// The trace, with one JSON object per iteration.
+    /// The trace of the optimisation, which contains one JSON object per iteration.
     Trace,
     /// The HTML report.
     Report,
@@ -33,12 +33,12 @@ pub enum Artefact {
     Checkpoint,
     /// The refined draws on the unconstrained scale.
     Refined,
-    /// The digests of the files when they were written, [`crate::Digests`].
+    /// The digest of each file at the time when it was written; see [`crate::Digests`].
     Digests,
 }
 
 impl Artefact {
-    /// All artefacts with their file names.
+    /// All artefacts, together with their file names.
     pub const ALL: [(Artefact, &'static str); 10] = [
         (Artefact::Marker, "jensen.json"),
         (Artefact::Fit, "fit.json"),
@@ -52,7 +52,7 @@ impl Artefact {
         (Artefact::Digests, "digests.json"),
     ];
 
-    /// Returns the name of the file in the run's folder.
+    /// Returns the name of the artefact's file in the folder of a run.
     pub fn file_name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -89,9 +89,10 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Prepares a folder for a run of `command` (such as `fit`). It creates the folder with its parents, uses an empty
-    /// folder, or uses a folder of an earlier run of the same command. The files of the earlier run remain until they
-    /// are replaced or [`RunDir::clear`]ed. A file, and a folder with foreign files, are refused.
+    /// Prepares a folder for a run of `command` (such as `fit`). If the folder does not exist, it is created with its
+    /// parents. An existing folder must be empty or belong to an earlier run of the same command. The files of an
+    /// earlier run remain until they are replaced or until [`RunDir::clear`] is called. Fails if the path is a file, or
+    /// if the folder contains foreign files.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
             return Err(DataError::invalid(format!(
@@ -137,7 +138,7 @@ impl RunDir {
         })
     }
 
-    /// Opens the folder of an earlier run, to resume it or to read its results.
+    /// Opens the folder of an earlier run, in order to resume the run or to read its results.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let marker_path = path.join(Artefact::Marker.file_name());
         let foreign = |why: &str| {
@@ -174,7 +175,7 @@ impl RunDir {
         })
     }
 
-    /// Removes the temporary files of killed runs. Only the owner of the folder's [`Claim`] may call this.
+    /// Removes the temporary files of killed runs. Only the owner of the folder's [`Claim`] may call this function.
     pub fn sweep(&self) -> Result<(), DataError> {
         sweep(&self.path)
     }
@@ -189,7 +190,7 @@ impl RunDir {
         &self.command
     }
 
-    /// Returns the path of an artefact, which may not exist yet.
+    /// Returns the path of an artefact, whether or not the file exists.
     pub fn artefact(&self, artefact: Artefact) -> PathBuf {
         self.path.join(artefact.file_name())
     }
@@ -199,7 +200,7 @@ impl RunDir {
         self.artefact(artefact).is_file()
     }
 
-    /// Returns the existing artefacts, in the order of [`Artefact::ALL`], without the marker.
+    /// Returns the paths of the existing artefacts except the marker, in the order of [`Artefact::ALL`].
     pub fn artefacts(&self) -> Vec<PathBuf> {
         let listed = Artefact::ALL
             .iter()
@@ -207,8 +208,8 @@ impl RunDir {
         listed.map(|(a, _)| self.artefact(*a)).collect()
     }
 
-    /// Removes the artefacts of an earlier run, so that its files are not mistaken for files of the new run if that run
-    /// is interrupted.
+    /// Removes the artefacts of an earlier run. If the new run is interrupted, old artefacts could otherwise be
+    /// mistaken for its own.
     pub fn clear(&self) -> Result<(), DataError> {
         for path in self.artefacts() {
             fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
@@ -216,11 +217,11 @@ impl RunDir {
         Ok(())
     }
 
-    /// Prepares the folder for a new run. A finished fit is moved into a subfolder until [`RunDir::forget_earlier`] is
-    /// called, and [`RunDir::bring_back`] restores it. The files of an unfinished run are removed.
+    /// Prepares the folder for a new run. A finished fit is moved to a subfolder, and the files of an unfinished run
+    /// are removed. [`RunDir::bring_back`] restores the finished fit, and [`RunDir::forget_earlier`] removes it.
     ///
     /// # Errors
-    /// Fails if a file cannot be moved or removed. The finished fit then stays in place.
+    /// Fails if a file cannot be moved or removed. In this case, the finished fit stays where it was.
     pub fn make_room(&self) -> Result<(), DataError> {
         let names = Digests::names(self).filter(|_| self.has(Artefact::Fit));
         let Some(mut names) = names else {
@@ -239,15 +240,15 @@ impl RunDir {
         );
         let moved = move_files(&names, &self.path, &aside);
         if moved.is_err() {
-            // The files that have been moved are moved back. A failure to do so is ignored, because the first error is
-            // reported.
+            // The files that have already been moved are moved back. If this fails as well, the second error is
+            // ignored, because the first error is reported.
             names.retain(|name| aside.join(name).exists());
             drop(move_files(&names, &aside, &self.path).and_then(|()| self.forget_earlier()));
         }
         moved
     }
 
-    /// Restores the fit that was moved aside, and removes the files of a failed run.
+    /// Restores the fit that was moved to a subfolder, and removes the files of the failed run.
     ///
     /// # Errors
     /// Fails if a file cannot be moved or removed.
@@ -269,7 +270,7 @@ impl RunDir {
         self.forget_earlier()
     }
 
-    /// Removes the fit that was moved aside, if there is one.
+    /// Removes the fit that was moved to a subfolder, if there is one.
     ///
     /// # Errors
     /// Fails if a file of the fit cannot be removed.
@@ -283,7 +284,7 @@ impl RunDir {
         }
     }
 
-    /// Removes an artefact, such as the checkpoint of a finished run, if it exists.
+    /// Removes an artefact if it exists. For example, the checkpoint is removed when a run has finished.
     pub fn remove(&self, artefact: Artefact) -> Result<(), DataError> {
         let path = self.artefact(artefact);
         match fs::remove_file(&path) {
@@ -295,19 +296,20 @@ impl RunDir {
     }
 }
 
-/// A lock on a folder for one run. It is released when it is dropped or when the process ends.
+/// A lock on a folder, which reserves the folder for one run. The lock is released when this value is dropped or when
+/// the process ends.
 #[derive(Debug)]
 pub struct Claim(Option<File>);
 
 impl Claim {
-    /// Locks a folder, and creates it if necessary. Paths that cannot be a folder are ignored here, and
-    /// [`RunDir::create`] rejects them.
+    /// Locks a folder, which is created if it does not exist. If the path cannot be a folder, this function does
+    /// nothing, and [`RunDir::create`] reports the error.
     ///
     /// # Errors
-    /// Fails if another run, in this or another process, has the lock.
+    /// Fails if another run holds the lock, either in this process or in another process.
     pub fn of(path: &Path) -> Result<Self, DataError> {
-        // The lock is on the folder itself and not on a file in it, because files are replaced as a whole. If the
-        // operating system cannot open or lock folders, users have to keep runs apart.
+        // The lock is on the folder itself and not on a file in it, because files are replaced by new files. If the
+        // operating system cannot open or lock folders, users have to ensure that runs do not share a folder.
         let opened = fs::create_dir_all(path).and_then(|()| File::open(path));
         let Ok(folder) = opened else {
             return Ok(Self(None));
@@ -326,7 +328,8 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            // Closing the folder would suffice, except if a forked child has it open too.
+            // Closing the folder usually releases the lock. It does not if a forked child process also has the folder
+            // open.
             let _ = folder.unlock();
         }
     }

@@ -1,8 +1,9 @@
-//! A cursor over the text of a data file, which adds the location to messages.
+//! A cursor over the text of a data file. The cursor adds the location to error messages.
 
 use crate::error::{DataError, ParseError};
 
-/// The number of characters shown on either side of an error. Data files often have megabytes on one line.
+/// The number of characters that are shown on either side of an error. A data file often has megabytes of text on one
+/// line.
 const EXCERPT_REACH: usize = 36;
 
 pub(crate) struct Cursor<'a> {
@@ -14,7 +15,7 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str, label: &'a str) -> Self {
-        // Neither format has a byte-order mark, but some editors write one.
+        // A byte-order mark is not part of either format, but some editors write one.
         let pos = if text.starts_with('\u{feff}') {
             '\u{feff}'.len_utf8()
         } else {
@@ -28,7 +29,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the bytes as text, or an error at the first invalid byte.
+    /// Returns the bytes as text. Fails at the first byte that is not valid UTF-8.
     pub fn text_of(bytes: &'a [u8], label: &'a str) -> Result<&'a str, DataError> {
         std::str::from_utf8(bytes).map_err(|e| {
             let valid = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default();
@@ -42,7 +43,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(self.pos).copied()
     }
 
-    /// Consumes `byte` if it comes next.
+    /// Consumes `byte` if it is the next byte.
     #[inline]
     pub fn eat(&mut self, byte: u8) -> bool {
         let hit = self.peek() == Some(byte);
@@ -50,7 +51,7 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// Consumes `word` if it comes next and is not followed by a character of a name.
+    /// Consumes `word` if it is next and if the following character cannot be part of a name.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let hit = self.bytes[self.pos..].starts_with(word.as_bytes())
             && !self
@@ -63,7 +64,7 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// Returns the text at the cursor, for "found …" in messages.
+    /// Describes the text at the cursor, for use in messages of the form "found …".
     pub fn found(&self) -> String {
         let rest = &self.text[self.pos..];
         match rest.chars().next() {
@@ -81,7 +82,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Creates an error at the cursor. The message states the expected content and, if known, `location`.
+    /// Creates an error at the cursor. The message states what was expected and, if it is known, the `location`.
     pub fn unexpected(&self, wanted: &str, location: Option<String>) -> DataError {
         let prefix = location.map_or_else(String::new, |location| format!("{location}: "));
         let message = match self.peek() {
@@ -91,7 +92,7 @@ impl<'a> Cursor<'a> {
         self.error(self.pos, message)
     }
 
-    /// Creates an error at byte `at`, which must be a character boundary.
+    /// Creates an error at byte offset `at`, which must be a character boundary.
     pub fn error(&self, at: usize, message: impl Into<String>) -> DataError {
         let at = at.min(self.text.len());
         let before = &self.text[..at];

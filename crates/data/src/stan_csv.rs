@@ -1,11 +1,11 @@
-//! Writes and reads `draws.csv`, which is Stan CSV in the layout of CmdStan's variational method.
+//! Writes and reads `draws.csv`, a Stan CSV file with the layout of CmdStan's variational method.
 //!
-//! The file consists of comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the
-//! step size, a row with the mean, and one row per draw. As in CmdStan, `lp__` is zero, and all three columns are zero
-//! in the row of the mean. Numbers are the shortest text that is read back to the same bits. Non-finite numbers are
-//! `nan`, `inf` and `-inf`.
+//! The file begins with comment lines that contain the settings, followed by a header `lp__,log_p__,log_g__,…` and two
+//! comment lines with the step size. The next row contains the mean, and each further row contains one draw. As in
+//! CmdStan, `lp__` is zero in every row, and all three columns are zero in the row of the mean. Each number is written
+//! as the shortest text that is read back to the same bits. Non-finite numbers are written as `nan`, `inf` and `-inf`.
 //!
-//! According to their sources, readers use these comments:
+//! The following table lists the parts of the file that other programs require, according to their source code:
 //!
 //! | reader | needs |
 //! | --- | --- |
@@ -24,27 +24,27 @@ use crate::atomic::write_atomic;
 use crate::draws::{DrawsTable, DrawsVariable};
 use crate::error::DataError;
 
-/// The settings in the comments of a file.
+/// The settings that are written to the comments of a file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StanCsvHeader {
-    /// The name or the file of the model.
+    /// The name of the model, or the name of its file.
     pub model: String,
     /// The approximating family, such as `meanfield` or `fullrank`.
     pub family: String,
-    /// The source of the draws, which is `approximation` or `refined`.
+    /// The source of the draws, which is either `approximation` or `refined`.
     pub draws_of: String,
     /// The seed of the run.
     pub seed: u64,
-    /// The settings of CmdStan's method.
+    /// The settings of CmdStan's variational method.
     pub advi: AdviConfig,
-    /// The scale of the step size of the run, or 1 if there is none.
+    /// The step-size scale that the run used, or 1 if the method has none.
     pub eta: f64,
-    /// The settings that the user gave to Jensen.
+    /// The settings that the user specified for this run, as keys and values.
     pub settings: Vec<(String, String)>,
 }
 
-/// The settings of CmdStan's variational method. A fit by another method has their defaults, because readers require
-/// them.
+/// The settings of CmdStan's variational method. If Jensen fitted the model by another method, they have their default
+/// values, because readers require them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviConfig {
     /// The largest number of iterations.
@@ -53,11 +53,11 @@ pub struct AdviConfig {
     pub grad_samples: u64,
     /// The number of draws per estimate of the ELBO.
     pub elbo_samples: u64,
-    /// The scale of the step size.
+    /// The scale of the step sizes.
     pub eta: f64,
-    /// Whether the run searches for the scale of the step size.
+    /// Whether the run searched for the scale of the step sizes.
     pub adapted: bool,
-    /// The relative tolerance of the ELBO.
+    /// The relative tolerance of the ELBO, which determines when a run has converged.
     pub tol_rel_obj: f64,
     /// The number of iterations between estimates of the ELBO.
     pub eval_elbo: u64,
@@ -77,30 +77,30 @@ impl Default for AdviConfig {
     }
 }
 
-/// The comments of a file.
+/// The comments that a file contains before and after its header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StanCsvComments {
-    /// The lines above the header.
+    /// The comment lines above the header.
     pub above: String,
-    /// The scale of the step size, which follows the header.
+    /// The scale of the step sizes, which is written below the header.
     pub eta: f64,
 }
 
-/// The line after the header, which is followed by the scale.
+/// The first comment line below the header. The next comment line contains the scale of the step sizes.
 const ADAPTED: &str = "# Stepsize adaptation complete.";
 
 const LEADING: [&str; 3] = ["lp__", "log_p__", "log_g__"];
 
 impl StanCsvHeader {
-    /// Returns the comments of a file with the given number of draws.
+    /// Returns the comments of a file that contains the given number of draws.
     pub fn comments(&self, draws: usize) -> StanCsvComments {
         let mut lines = Lines(String::new());
         lines.add(0, "jensen_version", env!("CARGO_PKG_VERSION"));
         lines.add(0, "model", model_name(&self.model));
         lines.add(0, "method", "variational");
         lines.title(1, "variational");
-        // The readers of CmdStan's files accept only its two families, so families with correlations are called
-        // `fullrank`.
+        // Programs that read CmdStan's files accept only the two families of CmdStan. All families with correlations
+        // are therefore called `fullrank`.
         let algorithm = match self.family.as_str() {
             "meanfield" => "meanfield",
             _ => "fullrank",
@@ -113,8 +113,8 @@ impl StanCsvHeader {
         lines.setting("elbo_samples", given.elbo_samples, usual.elbo_samples);
         lines.setting("eta", given.eta, usual.eta);
         lines.title(2, "adapt");
-        // CmdStan's `iter` of the search is omitted, because readers that use the last value of a name would confuse it
-        // with the one above.
+        // The setting `iter` of CmdStan's step-size search is omitted. Readers that use the last value of a name would
+        // confuse it with the setting `iter` above.
         lines.add(3, "engaged", u8::from(given.adapted));
         lines.setting("tol_rel_obj", given.tol_rel_obj, usual.tol_rel_obj);
         lines.setting("eval_elbo", given.eval_elbo, usual.eval_elbo);
@@ -128,7 +128,7 @@ impl StanCsvHeader {
         lines.add(1, "jensen_fitted_family", &self.family);
         lines.add(1, "jensen_draws_of", &self.draws_of);
         for (key, value) in &self.settings {
-            // The names have a prefix, because `method` here is not CmdStan's.
+            // The names have a prefix, because Jensen's settings differ from CmdStan's settings of the same names.
             lines.add(1, &format!("jensen_{}", key.replace('-', "_")), value);
         }
         StanCsvComments {
@@ -138,7 +138,8 @@ impl StanCsvHeader {
     }
 }
 
-/// Returns the name that Stan's compiler gives a program. Readers name files after it, so it must not contain a path.
+/// Returns the name that Stan's compiler would give the program. Some readers use it as a file name, so it must not
+/// contain a path.
 fn model_name(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.strip_suffix(".stan").unwrap_or(name);
@@ -153,7 +154,7 @@ impl Lines {
         let _ = writeln!(self.0, "# {}{name}", "  ".repeat(depth));
     }
 
-    /// Appends one `key = value`. Line ends and `=` are replaced in values, because readers would misread them.
+    /// Appends a line `key = value`. Line ends and `=` within values are replaced, because readers would misread them.
     fn add(&mut self, depth: usize, key: &str, value: impl Display) {
         let clean = |s: String| s.replace(|c: char| c.is_control() || c == '=', " ");
         let (key, value) = (clean(key.to_owned()), clean(value.to_string()));
@@ -170,7 +171,7 @@ const TOGETHER: usize = 1 << 18;
 
 const SHARE: usize = 16;
 
-/// Writes the draws as Stan CSV, atomically. If the mean is unknown, its row consists of `nan`.
+/// Writes the draws as Stan CSV atomically. If the mean is unknown, every value in its row is `nan`.
 pub fn write_draws_csv(
     path: &Path,
     table: &DrawsTable,
@@ -187,7 +188,7 @@ pub fn write_draws_csv(
         let mut line = String::new();
         push_row(&mut line, [0.0; 3], table.mean().unwrap_or(&unknown));
         out.write_all(line.as_bytes())?;
-        // Several rows at a time are formatted in parallel.
+        // Groups of rows are formatted in parallel.
         let together = (TOGETHER / table.width().max(1)).max(1);
         for first in (0..table.len()).step_by(together) {
             let draws = first..table.len().min(first + together);
@@ -232,8 +233,8 @@ fn push_number(line: &mut String, x: f64) {
     debug_assert!(written.is_ok(), "writing to a string cannot fail");
 }
 
-/// Reads a file written by [`write_draws_csv`], and groups scalar draws into variables by their subscripts. Files of
-/// earlier versions have neither comments after the header nor a row with the mean.
+/// Reads a file that [`write_draws_csv`] wrote, and combines scalars into variables according to their subscripts.
+/// Files from earlier versions have no comments below the header and no row for the mean.
 pub fn read_draws_csv(path: &Path) -> Result<(DrawsTable, StanCsvComments), DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let fail = |line: usize, message: &str| {
@@ -315,8 +316,8 @@ fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     Ok(row)
 }
 
-/// Groups scalar names into variables. Neighbours with the same stem form a variable, whose sizes are the subscripts of
-/// its last scalar.
+/// Combines scalars into variables. Neighbouring scalars with the same stem form a variable, and the subscripts of the
+/// last one are the sizes of the variable.
 fn group_columns(columns: &[&str]) -> Option<Vec<DrawsVariable>> {
     let mut variables = Vec::new();
     let mut rest = columns;

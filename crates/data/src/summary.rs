@@ -1,4 +1,4 @@
-//! The summary of a fit, `fit.json`, for people and scripts.
+//! The summary of a fit in the file `fit.json`, which is meant for people and for scripts.
 
 use jensen_math::order::quantiles;
 use jensen_math::sum::Moments;
@@ -9,22 +9,24 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
 
-/// The version of `fit.json` for all commands. The names and meanings of fields are stable, and fields may be added.
+/// The version of the layout of `fit.json`, which all commands share. Existing fields keep their names and meanings,
+/// but new fields may be added.
 pub const FIT_FORMAT: u32 = 1;
 
-/// The summary of a fit. The names and meanings of fields are stable, and fields may be added at the end. Non-finite
-/// numbers are written as `null` and read back as NaN.
+/// The summary of a fit. Existing fields keep their names and meanings, but new fields may be added at the end.
+/// Non-finite numbers are written as `null` and read back as NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitSummary {
-    /// The version of the file's layout, [`FIT_FORMAT`], or 0 if the file does not state it.
+    /// The version of the layout, which is [`FIT_FORMAT`] for new files. The value is 0 if the file does not contain a
+    /// version.
     #[serde(default)]
     pub format: u32,
-    /// The reason why the run ended, with advice.
+    /// The reason why the run ended, including advice for the user.
     pub status: String,
-    /// Whether the stopping rule of the optimiser was met.
+    /// Whether the optimiser ended because its stopping rule was met.
     pub converged: bool,
-    /// Whether the draws can be trusted, either because of their importance weights or because they were refined and
-    /// have mixed.
+    /// Whether the draws can be trusted. Draws can be trusted because of their importance weights, or because they were
+    /// refined and have mixed.
     pub trusted: bool,
     /// The evidence lower bound in nats, with all normalising constants and the log-Jacobian.
     #[serde(deserialize_with = "null_is_nan")]
@@ -32,13 +34,13 @@ pub struct FitSummary {
     /// The Monte Carlo standard error of the ELBO in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
-    /// The Pareto k̂ of the importance weights.
+    /// The estimate k̂ of the Pareto shape of the importance weights.
     #[serde(deserialize_with = "null_is_nan")]
     pub khat: f64,
-    /// The number of iterations.
+    /// The number of iterations of the optimiser.
     pub iterations: u64,
-    /// The number of minibatches evaluated. One call is 256 gradients, 85 Hessian-vector products (counted twice) or
-    /// 256 values.
+    /// The number of minibatches that were evaluated. One minibatch consists of 256 gradients, 85 Hessian-vector
+    /// products (counted twice) or 256 values.
     pub oracle_calls: u64,
     /// The wall-clock time of each stage in seconds.
     pub seconds: Seconds,
@@ -48,28 +50,28 @@ pub struct FitSummary {
     pub seed: u64,
     /// The version of Jensen.
     pub version: String,
-    /// The summaries of all scalar parameters in column order.
+    /// The summaries of all scalar parameters, in the order of the columns of draws.
     pub parameters: Vec<ParameterSummary>,
-    /// The algorithm, such as `advi` or `trust`.
+    /// The optimisation method, such as `advi` or `trust`.
     #[serde(default)]
     pub method: String,
     /// The approximating family, such as `meanfield`, `fullrank`, `sparse`, `conditional` or `lowrank=R`.
     #[serde(default)]
     pub family: String,
-    /// The number of draws from which the parameters were summarised.
+    /// The number of draws from which the summaries of the parameters were computed.
     #[serde(default)]
     pub draws: u64,
-    /// Notes for the user.
+    /// Warnings and notes for the user.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The thinned history of the ELBO. The full trace is in `trace.jsonl`.
+    /// A thinned history of the ELBO. The file `trace.jsonl` contains the full history.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
     /// The number of modes of equal mass that permutations of array elements generate from the fitted mode, including
-    /// the fitted mode. It is omitted if there is only one.
+    /// the fitted mode itself. The field is omitted if this number is one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub labellings: u64,
-    /// The refinement, if there was one.
+    /// The summary of the refinement, if the fit was refined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refinement: Option<RefinementSummary>,
 }
@@ -83,56 +85,58 @@ fn is_one(count: &u64) -> bool {
     *count == 1
 }
 
-/// The result of a refinement from the approximation to draws of the posterior.
+/// The result of a refinement, which transforms draws of the approximation into draws of the posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefinementSummary {
-    /// Whether the draws have mixed. If so, draws and summaries come from the refinement.
+    /// Whether the draws have mixed. If so, the draws and summaries of the fit are those of the refinement.
     pub used: bool,
-    /// The log evidence of the visited region in nats. If the density drops constants, it is known only up to a
-    /// constant.
+    /// The log evidence of the region that the refinement visited, in nats. If the density omits constants, the log
+    /// evidence is also known only up to a constant.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence: f64,
     /// The standard error of `log_evidence` in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence_se: f64,
-    /// The divergence KL(q‖p) of the approximation in nats, which is the log evidence minus the ELBO.
+    /// The divergence KL(q‖p) of the approximation in nats. The divergence is computed as the log evidence minus the
+    /// ELBO.
     #[serde(deserialize_with = "null_is_nan")]
     pub kl: f64,
     /// The standard error of `kl` in nats.
     #[serde(deserialize_with = "null_is_nan")]
     pub kl_se: f64,
-    /// The largest nested R̂ of the unconstrained coordinates, their spreads and the log density.
+    /// The largest nested R̂ among the unconstrained coordinates, the spreads of these coordinates, and the log
+    /// density.
     #[serde(deserialize_with = "null_is_nan")]
     pub rhat: f64,
-    /// The smallest effective sample size of the same quantities.
+    /// The smallest effective sample size among the quantities for which `rhat` is computed.
     #[serde(deserialize_with = "null_is_nan")]
     pub ess: f64,
     /// The number of refined draws.
     pub draws: u64,
-    /// The number of gradients. The gradient at one draw counts as one.
+    /// The number of gradient evaluations. A gradient at one draw counts as one evaluation.
     pub gradients: u64,
-    /// The checks that the approximation fails without refinement. It is empty if the user requested the refinement, or
-    /// if only a reported quantity needs it.
+    /// The checks that the approximation failed without refinement. The list is empty if the user requested the
+    /// refinement, or if the refinement was needed only for a reported quantity.
     pub because: Vec<String>,
 }
 
-/// The wall-clock time of the stages of a fit in seconds.
+/// The wall-clock time of each stage of a fit, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// The time for reading, checking and compiling the model and the data.
+    /// The time for reading, checking and compiling the model and reading the data.
     pub build: f64,
     /// The time for optimisation.
     pub fit: f64,
-    /// The time for draws and diagnostics.
+    /// The time for generating draws and computing diagnostics.
     pub draws: f64,
 }
 
 /// The posterior summary of one scalar parameter on the constrained scale.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParameterSummary {
-    /// The name with subscripts, such as `theta[1]`.
+    /// The name of the parameter with its subscripts, such as `theta[1]`.
     pub name: String,
-    /// The name with the labels of its dimensions, such as `theta[Choate]`, if there are labels.
+    /// The name of the parameter with the labels of its dimensions, such as `theta[Choate]`, if there are labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The mean, or `null` if the tails of the draws do not determine it.
@@ -150,30 +154,30 @@ pub struct ParameterSummary {
     /// The 95 % quantile.
     #[serde(deserialize_with = "null_is_nan")]
     pub q95: f64,
-    /// The Monte Carlo standard error of the mean, if known. It comes from the importance weights or from the
-    /// differences between chains.
+    /// The Monte Carlo standard error of the mean, if it is known. This error is estimated from the importance weights
+    /// or from the differences between chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcse: Option<f64>,
     /// The effective sample size, which is the variance divided by the square of `mcse`. For refined draws it is the
-    /// smaller of the values for the quantity and for its spread.
+    /// smaller of two values, one for the quantity itself and one for its spread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ess: Option<f64>,
-    /// The nested R̂ of refined draws.
+    /// The nested R̂ of this parameter, for refined draws.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rhat: Option<f64>,
-    /// The summary of the same draws without weights, if this summary is weighted.
+    /// The summary of the same draws without weights. The field is present if this summary is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
-    /// The tail index k̂ of the heavier of the draws' two tails. It is absent if the draws are bounded or few. Moments
-    /// of order 1/k̂ and above do not exist.
+    /// The tail index k̂ of the draws, taken from the heavier of the two tails. The index is absent if the parameter is
+    /// bounded or if there are few draws. Moments of order 1/k̂ and above do not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_khat: Option<f64>,
-    /// The reason why the mean or the standard deviation is `null`, if the tails are the cause.
+    /// The reason why the mean or the standard deviation is `null`, if this is due to heavy tails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
 }
 
-/// The mean and standard deviation of an approximation's unweighted draws.
+/// The mean and the standard deviation of the unweighted draws of an approximation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PlainSummary {
     /// The mean.
@@ -187,7 +191,7 @@ pub struct PlainSummary {
 /// The ELBO at one iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ElboPoint {
-    /// The stage of the run, such as `mean-field`. It is empty if there is only one stage.
+    /// The stage of the run, such as `mean-field`. The text is empty if the run has only one stage.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stage: String,
     /// The number of the iteration.
@@ -201,13 +205,14 @@ pub struct ElboPoint {
 }
 
 impl ParameterSummary {
-    /// Returns the name for display, which contains labels if there are labels.
+    /// Returns the name to display. It contains the labels of dimensions if there are labels.
     pub fn shown(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.name)
     }
 
-    /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7). The standard
-    /// deviation has the divisor n − 1. If the slice is empty or contains NaN, every number is NaN.
+    /// Summarises draws of a scalar. Quantiles are interpolated linearly between order statistics (type 7 in R). The
+    /// standard deviation is computed with the divisor n − 1. If the slice is empty or contains NaN, all numbers of the
+    /// summary are NaN.
     pub fn from_draws(name: impl Into<String>, draws: &[f64]) -> Self {
         let undefined = Self::of(name, f64::NAN, f64::NAN, [f64::NAN; 3]);
         if draws.is_empty() || draws.iter().any(|x| x.is_nan()) {
@@ -219,7 +224,7 @@ impl ParameterSummary {
         Self::of(undefined.name, mean, sd, quantiles)
     }
 
-    /// Creates a summary from a mean, a standard deviation, and quantiles at 5, 50 and 95 %.
+    /// Creates a summary from a mean, a standard deviation, and the quantiles at 5 %, 50 % and 95 %.
     pub fn of(name: impl Into<String>, mean: f64, sd: f64, [q05, q50, q95]: [f64; 3]) -> Self {
         Self {
             name: name.into(),
@@ -240,7 +245,7 @@ impl ParameterSummary {
 }
 
 impl FitSummary {
-    /// Returns the text of `fit.json`, which is indented and ends with a line end.
+    /// Returns the content of `fit.json`, which is indented and ends with a line end.
     pub fn to_json(&self) -> Result<String, DataError> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| DataError::invalid(format!("cannot write the summary of the fit: {e}")))?;

@@ -1,13 +1,15 @@
-//! Sparse symmetric matrices from files, such as precision matrices.
+//! Reads sparse symmetric matrices, such as precision matrices, from files.
 //!
-//! There are two formats, distinguished by their first line:
+//! Files may have one of two formats. The format is determined from the first line of the file:
 //!
-//! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, and one
-//!   entry per line, numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
-//! - **triplets**: a row, a column and a value per line, separated by commas or blanks. A header is skipped. Rows and
-//!   columns are numbered from 0 if a 0 occurs, and from 1 otherwise. The largest number is the size.
+//! - **Matrix Market**: a line `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer` in place of
+//!   `real`), a line with the size, and one line per entry. Rows and columns are numbered from 1. The functions
+//!   `writeMM` in R and `mmwrite` in SciPy write this format.
+//! - **triplets**: lines that contain a row, a column and a value, separated by commas or blanks. A header is skipped.
+//!   If the number 0 occurs among the rows and columns, they are numbered from 0, and otherwise from 1. The largest
+//!   number determines the size of the matrix.
 //!
-//! A file may contain both triangles or only one.
+//! A file may contain both triangles of the matrix or only one of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,8 +23,8 @@ use crate::table::read_bytes;
 pub struct Symmetric {
     /// The number of rows and of columns.
     pub size: usize,
-    /// The entries (row, column, value) of both triangles, numbered from 0, in column-major order and without
-    /// duplicates.
+    /// The entries of both triangles, each given by its row, its column and its value. Rows and columns are numbered
+    /// from 0. The entries are in column-major order, and no entry occurs twice.
     pub entries: Vec<(usize, usize, f64)>,
 }
 
@@ -33,25 +35,26 @@ struct Entry {
     at: usize,
 }
 
-/// The largest number of rows without any entry. A matrix with more empty rows probably has a mistyped number.
+/// The largest number of rows without any entry. A file with more empty rows probably contains a mistyped number.
 const MOST_EMPTY: usize = 10_000_000;
 
-/// The relative difference of mirrored entries that is treated as rounding.
+/// The largest relative difference between mirrored entries that is attributed to rounding.
 const ROUNDING: f64 = 1e-10;
 
 impl Symmetric {
     /// Reads a matrix from a file.
     ///
     /// # Errors
-    /// Fails as [`parse`](Self::parse) does, and if the file cannot be read.
+    /// Fails under the same conditions as [`parse`](Self::parse), and if the file cannot be read.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
 
-    /// Parses a matrix in one of the two formats. `label` is its name in messages.
+    /// Parses a matrix in either of the two formats. `label` is the name of the file in error messages.
     ///
     /// # Errors
-    /// Fails if the bytes have neither format, or if the matrix is not symmetric. The message contains the position.
+    /// Fails if the bytes follow neither format, or if the matrix is not symmetric. The message contains the position
+    /// of the error.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let cursor = Cursor::new(text, label);
@@ -212,7 +215,7 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
         return Err(cursor.error(0, "the matrix has no entries"));
     }
     let one = all.iter().all(|e| e.row >= e.column) || all.iter().all(|e| e.row <= e.column);
-    // The entries are sorted by column and then by row.
+    // The entries are sorted by column, and within a column by row.
     let mut positions: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
     for Entry {
         row,

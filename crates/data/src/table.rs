@@ -1,7 +1,7 @@
-//! Tables of named columns, which are the data of models without a program.
+//! Tables of named columns, which are the data of models that are not defined by a program.
 //!
-//! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet
-//! files in builds with the feature `parquet`.
+//! A table can be read from CSV and other text files ([`crate::table_csv`]) and from NPY and NPZ files
+//! ([`crate::npy`]). In builds with the feature `parquet`, it can also be read from Parquet files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,9 +16,10 @@ use crate::{npy, table_csv};
 /// The cells of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
-    /// Numbers, where NaN represents a missing value.
+    /// Numbers. A missing value is represented by NaN.
     Numbers(Vec<f64>),
-    /// Words, where `None` represents a missing value. A column has words if some cell is neither missing nor a number.
+    /// Words. A missing value is represented by `None`. A column has words if at least one cell is neither missing nor
+    /// a number.
     Words(Vec<Option<String>>),
 }
 
@@ -36,12 +37,12 @@ impl Cells {
         self.len() == 0
     }
 
-    /// Returns the indices of the rows with a missing value.
+    /// Returns the indices of the rows whose value is missing.
     pub fn missing(&self) -> Vec<usize> {
         (0..self.len()).filter(|i| self.is_missing(*i)).collect()
     }
 
-    /// Returns whether the value of a row is missing.
+    /// Returns whether the value in the given row is missing.
     pub fn is_missing(&self, row: usize) -> bool {
         match self {
             Self::Numbers(x) => x[row].is_nan(),
@@ -57,14 +58,15 @@ pub struct Column {
     pub name: String,
     /// The cells of the column.
     pub cells: Cells,
-    /// The location of the first cell that is not a number, for words read from a file.
+    /// The location of the first cell that is not a number, if the words of the column were read from a file.
     pub(crate) first_word: Option<Box<ParseError>>,
-    /// The message if no value may be missing, for a column from a file with an empty cell.
+    /// The error to report if no value may be missing. The error is present if the column was read from a file and has
+    /// an empty cell.
     pub(crate) first_gap: Option<DataError>,
 }
 
 impl Column {
-    /// Creates a column that does not come from a file.
+    /// Creates a column that was not read from a file.
     pub fn new(name: impl Into<String>, cells: Cells) -> Self {
         Self {
             name: name.into(),
@@ -74,10 +76,10 @@ impl Column {
         }
     }
 
-    /// Returns the numbers of the column, with NaN for missing values.
+    /// Returns the numbers of the column. A missing value is represented by NaN.
     ///
     /// # Errors
-    /// Fails if a cell is not a number. The message contains the location of the first one.
+    /// Fails if a cell is not a number. The message contains the location of the first such cell.
     pub fn numbers(&self) -> Result<&[f64], DataError> {
         match &self.cells {
             Cells::Numbers(x) => Ok(x),
@@ -114,7 +116,8 @@ impl Column {
         }
     }
 
-    /// Returns the distinct values without missing ones. Numbers are sorted by size, and words alphabetically.
+    /// Returns the distinct values of the column, without missing values. Numbers are sorted by size, and words are
+    /// sorted alphabetically.
     pub fn levels(&self) -> Vec<String> {
         match &self.cells {
             Cells::Numbers(x) => {
@@ -132,10 +135,10 @@ impl Column {
         }
     }
 
-    /// Returns the index of each row's value in `levels`, or `None` for a missing value.
+    /// Returns, for each row, the index of its value in `levels`. The index of a missing value is `None`.
     ///
     /// # Errors
-    /// Fails if a value is not among the levels.
+    /// Fails if a value is not one of the levels.
     pub fn codes(&self, levels: &[String]) -> Result<Vec<Option<usize>>, DataError> {
         let positions: HashMap<&str, usize> = levels
             .iter()
@@ -194,7 +197,7 @@ impl Table {
     /// Creates a table from columns.
     ///
     /// # Errors
-    /// Fails if the columns differ in length, or if two of them have the same name.
+    /// Fails if the columns differ in length, or if two columns have the same name.
     pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self, DataError> {
         let source = source.into();
         let rows = columns.first().map_or(0, |c| c.cells.len());
@@ -223,8 +226,9 @@ impl Table {
         })
     }
 
-    /// Reads a table. Files `*.npy`, `*.npz` and `*.parquet` are read in these formats, and all other files as text
-    /// with commas, semicolons, tabs or blanks between the cells. Files `*.gz` are decompressed first.
+    /// Reads a table. The extensions `.npy`, `.npz` and `.parquet` select these formats. Any other file is read as text
+    /// whose cells are separated by commas, semicolons, tabs or blanks. A file whose name ends in `.gz` is decompressed
+    /// first.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not follow its format.
@@ -232,10 +236,10 @@ impl Table {
         Self::read_within(path, HELD)
     }
 
-    /// Like [`read`](Self::read), but with a limit on the decompressed bytes.
+    /// Like [`read`](Self::read), but with a limit on the number of decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does, and if the file exceeds the limit.
+    /// Fails under the same conditions as [`read`](Self::read), and if the file exceeds the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         Self::parse(
             &Bytes::read_within(path, most)?,
@@ -243,7 +247,8 @@ impl Table {
         )
     }
 
-    /// Parses the decompressed bytes of a file. `label` is the name of the file, whose extension determines the format.
+    /// Parses the decompressed bytes of a file. `label` is the name of the file, and its extension determines the
+    /// format.
     ///
     /// # Errors
     /// Fails if the bytes do not follow the format.
@@ -260,7 +265,7 @@ impl Table {
         }
     }
 
-    /// Parses a matrix in NPY format. Its columns are called `V1`, `V2`, ….
+    /// Parses a matrix in NPY format. The columns of the table are called `V1`, `V2`, ….
     ///
     /// # Errors
     /// Fails if the bytes are not an NPY file of numbers with one or two dimensions.
@@ -268,26 +273,27 @@ impl Table {
         Self::new(label, npy::columns(bytes, "V", label)?)
     }
 
-    /// Parses the arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes `x1`,
-    /// `x2`, ….
+    /// Parses the arrays of an NPZ file. A vector becomes a column of the same name, and a matrix `x` becomes the
+    /// columns `x1`, `x2`, ….
     ///
     /// # Errors
-    /// Fails if the bytes are not an NPZ file, or if the arrays differ in their number of rows.
+    /// Fails if the bytes are not an NPZ file, or if the arrays do not have the same number of rows.
     pub fn from_npz(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
-    /// Parses the columns of a Parquet file, which contain numbers, booleans (as 0 and 1) or words. A column `x` with a
-    /// list of numbers per row becomes `x1`, `x2`, …. Null values are missing.
+    /// Parses the columns of a Parquet file. The columns may contain numbers, booleans (which become 0 and 1) or words.
+    /// If each row of a column `x` is a list of numbers, the column becomes `x1`, `x2`, …. Null values are treated as
+    /// missing values.
     ///
     /// # Errors
-    /// Fails if the bytes are not a Parquet file, if a column has another type, if lists differ in length, or if this
-    /// build has no Parquet reader.
+    /// Fails if the bytes are not a Parquet file, if a column has an unsupported type, or if the lists of a column
+    /// differ in length. Always fails in a build without a Parquet reader.
     pub fn from_parquet(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, parquet_columns(bytes, label)?)
     }
 
-    /// Returns the name of the file, or the caller's label.
+    /// Returns the name of the file from which the table was read, or the label that the caller supplied.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -307,10 +313,11 @@ impl Table {
         self.columns.iter().map(|c| c.name.as_str()).collect()
     }
 
-    /// Returns a column by name, or by its number from 1 if no column has that name.
+    /// Returns a column by its name. If no column has this name, `name` may also be the number of a column, counted
+    /// from 1.
     ///
     /// # Errors
-    /// Fails if the column does not exist. The message names a similar column.
+    /// Fails if the column does not exist. The message suggests the name of a similar column.
     pub fn column(&self, name: &str) -> Result<&Column, DataError> {
         if let Some(at) = self.positions.get(name) {
             return Ok(&self.columns[*at]);
@@ -341,10 +348,10 @@ impl Table {
         )))
     }
 
-    /// Returns the numbers of a column by name, with NaN for missing values.
+    /// Returns the numbers of the column with the given name. A missing value is represented by NaN.
     ///
     /// # Errors
-    /// Fails if the column does not exist or has words.
+    /// Fails if the column does not exist or if it contains words.
     pub fn numbers(&self, name: &str) -> Result<&[f64], DataError> {
         self.column(name)?.numbers()
     }
@@ -357,18 +364,19 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     )))
 }
 
-/// Reads the bytes of a file, and decompresses them if its name ends in `.gz`.
+/// Reads all bytes of a file. If its name ends in `.gz`, decompresses them.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or if its compressed stream is damaged or exceeds a gibibyte.
+/// Fails if the file cannot be read, if its compressed stream is damaged, or if it decompresses to more than a
+/// gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// Like [`read_bytes`], but with another limit on the decompressed bytes.
+/// Like [`read_bytes`], but with the given limit on the number of decompressed bytes.
 ///
 /// # Errors
-/// Fails as [`read_bytes`] does.
+/// Fails under the same conditions as [`read_bytes`], but with the given limit.
 pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let bytes = files::read_bytes_within(path, most)?;
     if path.extension().is_none_or(|e| e != "gz") {

@@ -1,7 +1,7 @@
-//! Tables from text, with cells separated by commas, semicolons, tabs or blanks, and with or without a header.
+//! Reads tables from text. Cells are separated by commas, semicolons, tabs or blanks, and a header is optional.
 //!
-//! A cell is missing if it is empty or one of [`MISSING`]. A column is numeric if all other cells are numbers. Lines
-//! that start with `#` before the first row are comments.
+//! A cell is missing if it is empty or if it is one of the words in [`MISSING`]. A column is numeric if all cells that
+//! are not missing are numbers. Lines before the first row that start with `#` are comments.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,30 +12,30 @@ use crate::error::DataError;
 use crate::source::Cursor;
 use crate::table::{Cells, Column, Table};
 
-/// The words that represent a missing value, in upper or lower case.
+/// The words that stand for a missing value. The words may be written in upper or lower case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
 const NO_VALUE: &str = "a value in every row, but this cell is empty: remove such rows, or give the missing \
                         values parameters of their own";
 
-/// The largest number of stored locations in the file, because each of them needs a scan of the text before it.
-/// Messages about further columns do not contain a line.
+/// The largest number of columns for which locations in the file are stored. Determining a location requires a scan of
+/// the preceding text. Messages about further columns do not contain a line number.
 const REPORTED: usize = 100;
 
 /// Whether the first row contains the names of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
-    /// The first row is a header if none of its cells is a number or missing.
+    /// The first row is a header if none of its cells is missing or a number.
     #[default]
     Auto,
-    /// The first row is a header.
+    /// The first row is always a header.
     Yes,
-    /// There is no header. The columns are called `V1`, `V2`, ….
+    /// The text has no header. The columns are called `V1`, `V2`, ….
     No,
 }
 
-/// Formats a word as a cell of a CSV table, with quotes if necessary. Control characters are escaped. A word that a
-/// spreadsheet would read as a formula gets an initial apostrophe, as in spreadsheets.
+/// Formats a word as a cell of a CSV table. The word is quoted if necessary, and control characters are escaped. If a
+/// spreadsheet would interpret the word as a formula, the word is preceded by an apostrophe.
 pub fn quoted(word: &str) -> String {
     let word = harmless(word);
     let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
@@ -52,14 +52,14 @@ pub fn quoted(word: &str) -> String {
 /// Parses a table from text.
 ///
 /// # Errors
-/// Fails if the bytes are not UTF-8 text, if a row does not have as many cells as the first, if a quote is not closed,
-/// or if two columns have the same name. The message contains the location.
+/// Fails if the bytes are not UTF-8 text, if the rows differ in their number of cells, if a quote is not closed, or if
+/// two columns have the same name. The message contains the location of the error.
 pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
     let text = Cursor::text_of(bytes, label)?;
     let text = Text::new(text, label);
     let mut names: Option<Vec<String>> = None;
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    // The location of the first cell of each column that is not a number, and of the first empty one.
+    // For each column, the location of the first cell that is not a number and the location of the first empty cell.
     let mut words: Vec<Option<usize>> = Vec::new();
     let mut gaps: Vec<Option<usize>> = Vec::new();
     let mut width = 0;
@@ -152,7 +152,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     Table::new(label, columns)
 }
 
-/// Collects the cells of the columns with words in a second pass, because few tables have words.
+/// Collects the cells of columns that contain words. This is a second pass, because few tables have such columns.
 fn words_of(
     text: &Text<'_>,
     titled: bool,
@@ -198,7 +198,7 @@ struct Cell<'a> {
 
 struct Text<'a> {
     cursor: Cursor<'a>,
-    /// The text without the comments before the first row.
+    /// The text that remains after the comments before the first row are removed.
     body: &'a str,
     offset: usize,
     separator: Option<u8>,
@@ -268,7 +268,7 @@ impl<'a> Text<'a> {
             let row: Vec<Cell<'_>> = line
                 .split_ascii_whitespace()
                 .map(|word| Cell {
-                    // Words are slices of the line, so their addresses give their positions.
+                    // Words are slices of the line, so the position of a word follows from its address.
                     at: start + (word.as_ptr() as usize - line.as_ptr() as usize),
                     text: unquoted(word).into(),
                 })
@@ -327,7 +327,7 @@ struct RawCells {
 }
 
 fn raw_cells(raw: &[u8], separator: u8) -> RawCells {
-    // The reader may have counted the line end of the row before as part of this one.
+    // The reader may have counted the line end of the preceding row as part of this row.
     let first = raw
         .iter()
         .position(|b| !matches!(b, b'\n' | b'\r'))
@@ -337,7 +337,7 @@ fn raw_cells(raw: &[u8], separator: u8) -> RawCells {
     let mut fresh = true;
     for (i, byte) in raw.iter().enumerate().skip(first) {
         match *byte {
-            // Within an unquoted cell, a quote is an ordinary character.
+            // Inside a cell that is not quoted, a quote is an ordinary character.
             b'"' if fresh || quoted || raw[i - 1] == b'"' => quoted = !quoted,
             b if b == separator && !quoted => {
                 starts.push(i + 1);

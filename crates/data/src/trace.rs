@@ -1,4 +1,4 @@
-//! Traces, which are JSON lines that a run appends and that survive an interruption of the run.
+//! Traces. A run appends lines of JSON to a trace, and these lines survive an interruption of the run.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
@@ -9,9 +9,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::DataError;
 
-/// Appends JSON objects, one per line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
-/// checkpoint. If the run is killed, the file may have more lines than the checkpoint and a truncated last line.
-/// [`TraceWriter::resume`] removes them. Dropping the writer also flushes the lines, but does not report failures.
+/// Appends JSON objects to a trace, one per line. Lines are buffered until [`TraceWriter::flush`] is called, and a run
+/// calls it whenever it writes a checkpoint. If the run is killed, the file may contain more lines than the checkpoint,
+/// and the last line may be truncated. [`TraceWriter::resume`] removes these lines. Dropping the writer also flushes
+/// the buffer, but errors are then not reported.
 #[derive(Debug)]
 pub struct TraceWriter {
     path: PathBuf,
@@ -20,7 +21,7 @@ pub struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Creates a trace and replaces an older one.
+    /// Creates a trace. If the file already exists, replaces it.
     pub fn create(path: &Path) -> Result<Self, DataError> {
         let file = File::create(path).map_err(|e| DataError::io("create", path, &e))?;
         Ok(Self {
@@ -30,8 +31,8 @@ impl TraceWriter {
         })
     }
 
-    /// Continues a trace after its first `lines` lines and removes the rest. Fails if the file has fewer complete
-    /// lines, because then it does not belong to the checkpoint.
+    /// Continues a trace after its first `lines` lines, and removes the remaining lines. Fails if the file has fewer
+    /// complete lines, because it then does not belong to the checkpoint.
     pub fn resume(path: &Path, lines: u64) -> Result<Self, DataError> {
         let io = |action| move |e: std::io::Error| DataError::io(action, path, &e);
         let file = OpenOptions::new()
@@ -73,7 +74,7 @@ impl TraceWriter {
         })
     }
 
-    /// Appends one object. Non-finite numbers become `null`.
+    /// Appends an object as one line. Non-finite numbers are written as `null`.
     pub fn append<T: Serialize>(&mut self, record: &T) -> Result<(), DataError> {
         let mut line = serde_json::to_vec(record).map_err(|e| {
             DataError::invalid(format!(
@@ -89,20 +90,20 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Writes all lines to the disk and waits for completion.
+    /// Writes all buffered lines to disk, and waits until this has finished.
     pub fn flush(&mut self) -> Result<(), DataError> {
         self.file
             .flush()
             .and_then(|()| match self.file.get_ref().sync_data() {
-                // Pipes and devices cannot be synchronised, and their data are treated as written.
+                // Pipes and devices cannot be synced. Their data are regarded as written.
                 Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => Ok(()),
                 other => other,
             })
             .map_err(|e| DataError::io("write", &self.path, &e))
     }
 
-    /// Returns the number of lines written so far, including the lines that `resume` kept. A checkpoint stores this
-    /// number.
+    /// Returns the number of lines written so far, including the lines that [`resume`](Self::resume) kept. Checkpoints
+    /// store this number.
     pub fn lines(&self) -> u64 {
         self.lines
     }
@@ -113,8 +114,8 @@ impl TraceWriter {
     }
 }
 
-/// Reads a trace. An incomplete last line, which a killed run leaves, is ignored. Any other line that is not an object
-/// of this type is an error with the number of the line.
+/// Reads a trace. If a killed run left an incomplete last line, this line is ignored. Any other line that is not an
+/// object of the requested type is an error, and the message contains the number of the line.
 pub fn read_trace<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);

@@ -1,19 +1,19 @@
-//! Batched log densities and their derivatives.
+//! Log densities that are evaluated for a batch of draws at once, and their derivatives.
 
 use std::sync::Arc;
 
 use crate::{ErasedRecords, Lanes, LanesMut, Pattern};
 
-/// A log density on ℝᵈ, evaluated for many draws at once. The model is immutable. The caller owns the scratch memory,
-/// which [`LogDensity::workspace`] creates.
+/// A log density on ℝᵈ, evaluated for many draws at once. Evaluation does not change the model: all mutable state is in
+/// the workspace that [`LogDensity::workspace`] creates and the caller owns.
 ///
-/// * Values are in nats. A method may drop constants, unless it reports a bound on the evidence.
-/// * `-∞` is a legal value. A `NaN` value rejects that lane and does not affect the others. The gradient of a lane
-///   whose value is not finite is unspecified.
-/// * The density manages its own threads: an estimator makes one call for its whole batch. The result for a lane
-///   depends neither on the number of other lanes nor on the number of threads.
+/// * Values are in nats. A density may drop constant terms, except for methods that report a bound on the evidence.
+/// * `-∞` is a legal value. A value of `NaN` rejects its lane and does not affect the other lanes. The gradient of a
+///   lane whose value is not finite is unspecified.
+/// * The density manages its own threads, so an estimator makes a single call for its whole batch. The result for a
+///   lane depends neither on the number of other lanes nor on the number of threads.
 pub trait LogDensity: Sync {
-    /// Scratch memory of one caller.
+    /// The scratch memory of one caller.
     type Workspace: Send;
 
     /// Returns the number d of unconstrained coordinates.
@@ -22,16 +22,17 @@ pub trait LogDensity: Sync {
     /// Returns scratch memory for batches of up to `lanes` draws.
     fn workspace(&self, lanes: usize) -> Self::Workspace;
 
-    /// Returns scratch memory for the search for a starting point. Results may be accurate to only about four digits if
-    /// that is cheaper.
+    /// Returns scratch memory for the search for a starting point. Values computed with this memory may be accurate to
+    /// only about four digits if that makes them cheaper.
     fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
         self.workspace(lanes)
     }
 
-    /// Computes `out[l] = log p(z[:, l])` for `z` of shape `dim × lanes`.
+    /// Computes `out[l] = log p(z[:, l])`, where `z` is a `dim × lanes` matrix.
     fn value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
-    /// Writes the [`value`](Self::value) to `out`, and the gradient with respect to `z` to `grad` (`dim × lanes`).
+    /// Writes the [`value`](Self::value) to `out`, and its gradient with respect to `z` to the `dim × lanes` matrix
+    /// `grad`.
     fn value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -40,21 +41,21 @@ pub trait LogDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// Returns the exchangeable records over which the density sums, for minibatch methods.
+    /// Returns the exchangeable records over which the density sums. Minibatch methods need them.
     fn records(&self) -> Option<ErasedRecords<'_>> {
         None
     }
 
-    /// Returns the cost of a value and gradient per draw, in elementary operations, each of which takes about a
-    /// nanosecond. `None` means that the cost is unknown or depends on the point, as with an adaptive solver. Inference
-    /// then does not evaluate the density far from the known mass of the posterior, and it refines early instead of
-    /// checking the fit with many draws.
+    /// Returns the cost of computing a value and a gradient for one draw. The unit is an elementary operation, which
+    /// takes about a nanosecond. `None` means that the cost is unknown or depends on the point, as it does for an
+    /// adaptive solver. In that case, inference does not evaluate the density far from the known mass of the posterior,
+    /// and it refines the fit early instead of checking the fit with many draws.
     fn work(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the pairs of coordinates whose mixed second derivative may be nonzero, or `None` if the density does not
-    /// know them.
+    /// Returns the pairs of coordinates whose mixed second derivative may be nonzero, or `None` if these pairs are
+    /// unknown.
     fn pattern(&self) -> Option<Arc<Pattern>> {
         None
     }
@@ -96,21 +97,22 @@ impl<D: LogDensity> LogDensity for &D {
     }
 }
 
-/// A log density with Hessian-vector products (forward over reverse).
+/// A log density that also computes Hessian-vector products (forward over reverse).
 ///
-/// [`linearize`](Self::linearize) fixes the draws. [`apply`](Self::apply) may then be called many times, for example by
-/// the method of conjugate gradients.
+/// [`linearize`](Self::linearize) fixes the draws. The caller may then call [`apply`](Self::apply) many times at the
+/// same draws, as the conjugate-gradient method does.
 pub trait TwiceDifferentiable: LogDensity {
     /// Fixes the draws at which [`apply`](Self::apply) evaluates the Hessian.
     fn linearize(&self, ws: &mut Self::Workspace, z: Lanes<'_>);
 
-    /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
+    /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws `z` of the last call of `linearize` with `ws`.
     ///
     /// # Panics
-    /// Panics if `linearize` was not called or the number of lanes differs. Both are bugs in the caller.
+    /// Panics if `linearize` was not called, or if it was called with another number of lanes. Both are bugs in the
+    /// caller.
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Calls [`linearize`](Self::linearize), then [`apply`](Self::apply) once.
+    /// Calls [`linearize`](Self::linearize), and then calls [`apply`](Self::apply) once.
     fn hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
         self.linearize(ws, z);
         self.apply(ws, v, out);

@@ -1,10 +1,10 @@
-//! Second derivatives by differences of gradients, for densities that do not implement them.
+//! Hessian-vector products by differences of gradients, for densities that do not implement second derivatives.
 
 use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
-/// A [`LogDensity`] with Hessian-vector products from central differences of its gradient, `(∇f(z + hv) − ∇f(z − hv)) /
-/// 2h`. h is chosen for each lane and moves the largest coordinate by `6e-6 (1 + |z|)`. The relative error is about
-/// 1e-10 for smooth densities. One product costs two gradients.
+/// A wrapper that adds Hessian-vector products to a [`LogDensity`], from central differences of its gradient: `(∇f(z +
+/// hv) − ∇f(z − hv)) / 2h`. The step h of each lane moves the coordinate with the largest change by `6e-6 (1 + max
+/// |zᵢ|)`. For smooth densities the relative error is about 1e-10. One product costs two gradients.
 #[derive(Clone, Copy, Debug)]
 pub struct Differenced<D>(pub D);
 
@@ -16,7 +16,8 @@ pub struct DifferencedWorkspace<W> {
     lanes: usize,
 }
 
-/// The cube root of the machine precision, which balances truncation and rounding of a central difference.
+/// The cube root of the machine precision. A relative step of this size balances the truncation error and the rounding
+/// error of a central difference.
 const STEP: f64 = 6.055e-6;
 
 impl<D: LogDensity> LogDensity for Differenced<D> {

@@ -1,11 +1,11 @@
-//! Type-erased densities, so that an algorithm is compiled once for all of them.
+//! Type-erased densities, so that the compiler generates the code of an algorithm only once.
 
 use std::sync::Arc;
 
 use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 
-/// A borrowed [`TwiceDifferentiable`] of any type. It implements the trait and returns the same bits. Each call for a
-/// whole batch of draws costs one additional indirect call.
+/// A borrowed [`TwiceDifferentiable`] density whose concrete type is erased. Its results are bitwise identical to those
+/// of the underlying density. Each call for a whole batch of draws costs one additional indirect call.
 ///
 /// ```
 /// use jensen_density::{Differenced, ErasedDensity, Lanes, LanesMut, LogDensity};
@@ -50,7 +50,7 @@ impl std::fmt::Debug for ErasedDensity<'_> {
     }
 }
 
-/// The scratch memory of an [`ErasedDensity`], together with the density that uses it.
+/// The scratch memory of an [`ErasedDensity`], together with a reference to the density that uses it.
 pub struct DensityWorkspace<'a>(Box<dyn Evaluate + 'a>);
 
 impl std::fmt::Debug for DensityWorkspace<'_> {

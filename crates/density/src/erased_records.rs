@@ -1,4 +1,4 @@
-//! Type-erased record densities, so that an algorithm is compiled once for all of them.
+//! Type-erased record densities, so that the compiler generates the code of an algorithm only once.
 
 use std::any::Any;
 
@@ -7,7 +7,8 @@ use crate::{Group, Lanes, LanesMut, LinearPredictor, RecordDensity};
 /// The scratch memory of [`ErasedRecords`].
 pub type ErasedWorkspace = Box<dyn Any + Send>;
 
-/// A borrowed [`RecordDensity`] of any type. It implements the trait and returns the same bits.
+/// A borrowed [`RecordDensity`] whose concrete type is erased. Its results are bitwise identical to those of the
+/// underlying density.
 #[derive(Clone, Copy)]
 pub struct ErasedRecords<'a>(&'a dyn Erased);
 
@@ -34,8 +35,9 @@ fn concrete<W: 'static>(ws: &mut ErasedWorkspace) -> &mut W {
         .expect("a workspace made by the same density")
 }
 
-/// Generates the methods that compute in a workspace from a single list. The list determines the object-safe form of
-/// [`RecordDensity`], its implementation for every density, and the implementation of [`ErasedRecords`].
+/// Generates all methods that take a workspace from a single list of signatures. The macro expands to the object-safe
+/// form of [`RecordDensity`], the implementation of this form for every density, and the implementation of the methods
+/// of [`ErasedRecords`].
 macro_rules! erased {
     ($(fn $name:ident($($arg:ident: $type:ty),*);)*) => {
         trait Erased: Sync {

@@ -1,6 +1,6 @@
-//! Borrowed `rows × lanes` matrices with contiguous lanes.
+//! Borrowed `rows × lanes` matrices in which the lanes of each row are contiguous.
 
-/// A read-only matrix of draws, `rows × lanes`. Element `(row, lane)` is `data[row * lanes + lane]`.
+/// A read-only `rows × lanes` matrix of draws. Element `(row, lane)` is `data[row * lanes + lane]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes<'a> {
     data: &'a [f64],
@@ -8,7 +8,7 @@ pub struct Lanes<'a> {
     lanes: usize,
 }
 
-/// A writable matrix of draws with the layout of [`Lanes`].
+/// A writable matrix of draws with the same layout as [`Lanes`].
 #[derive(Debug)]
 pub struct LanesMut<'a> {
     data: &'a mut [f64],
@@ -17,7 +17,7 @@ pub struct LanesMut<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Creates a view of `data` as `rows × lanes`.
+    /// Creates a view of `data` as a `rows × lanes` matrix.
     ///
     /// # Panics
     /// Panics if `data.len() != rows * lanes`, which is a bug in the caller.
@@ -46,7 +46,7 @@ impl<'a> Lanes<'a> {
         &self.data[row * self.lanes..(row + 1) * self.lanes]
     }
 
-    /// Copies one draw into `out` (length `rows`).
+    /// Copies the draw in a lane into `out`, which has length `rows`.
     pub fn copy_lane(&self, lane: usize, out: &mut [f64]) {
         for (row, value) in out.iter_mut().enumerate().take(self.rows) {
             *value = self.data[row * self.lanes + lane];
@@ -55,7 +55,7 @@ impl<'a> Lanes<'a> {
 }
 
 impl<'a> LanesMut<'a> {
-    /// Creates a writable view of `data` as `rows × lanes`.
+    /// Creates a writable view of `data` as a `rows × lanes` matrix.
     ///
     /// # Panics
     /// Panics if `data.len() != rows * lanes`, which is a bug in the caller.

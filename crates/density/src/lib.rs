@@ -1,7 +1,8 @@
-//! The interface between models and inference: batched log densities over lanes.
+//! The interface between models and inference algorithms: log densities that are evaluated for several lanes at once.
 //!
-//! A *lane* is one draw. Matrices of draws are `rows × lanes` in row-major order, so the lanes of one coordinate are
-//! contiguous: coordinate `d` of draw `l` is `data[d * lanes + l]`.
+//! A *lane* is one draw. Matrices of draws have one row per coordinate and one column per lane, and they are stored in
+//! row-major order. The lanes of one coordinate are therefore contiguous: coordinate `d` of draw `l` is `data[d *
+//! lanes + l]`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -14,7 +15,7 @@
 //! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
 //! | `records` | [`RecordDensity`], [`LinearPredictor`]: exchangeable data, one minibatch at a time |
 //!
-//! The traits document the guarantees on which inference relies.
+//! The documentation of each trait states the guarantees on which inference relies.
 
 #![cfg_attr(
     not(test),

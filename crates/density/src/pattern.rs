@@ -1,7 +1,7 @@
 //! The sparsity pattern of the second derivatives of a density.
 
-/// The pairs of coordinates whose mixed second derivative may be nonzero, symmetric and without the diagonal. These
-/// pairs are the edges of the graph of conditional dependence.
+/// The pairs of coordinates whose mixed second derivative may be nonzero. The relation is symmetric and does not
+/// include the diagonal. These pairs are the edges of the graph of conditional dependence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     starts: Vec<usize>,
@@ -13,7 +13,7 @@ impl Pattern {
     /// derivative does not depend on the order of differentiation, so it vanishes if either list omits it.
     ///
     /// # Panics
-    /// Panics if a neighbour is not a coordinate, which is a bug in the caller.
+    /// Panics if a list contains a number that is not the index of a coordinate, which is a bug in the caller.
     pub fn new(lists: Vec<Vec<u32>>) -> Self {
         let mut lists = lists;
         for (i, list) in lists.iter_mut().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The block of the program that declares a reported variable.
+/// The block of the model in which a reported variable is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableKind {
     /// A parameter, declared in the parameters block.
@@ -13,21 +13,22 @@ pub enum VariableKind {
     Generated,
 }
 
-/// A reported variable. Its values are flat in column-major order (first index fastest), as in Stan's CSV files.
+/// A reported variable. Its values are stored in a flat array in column-major order (the first index varies fastest),
+/// as in Stan's CSV files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// The name in the model.
+    /// The name of the variable in the model.
     pub name: String,
-    /// The extents, which are empty for a scalar.
+    /// The extents of the variable, which are empty for a scalar.
     pub shape: Vec<usize>,
     /// The block that declares the variable.
     pub kind: VariableKind,
-    /// Whether every value is an integer.
+    /// Whether all values of the variable are integers.
     pub integer: bool,
 }
 
 impl Variable {
-    /// Returns the number of scalars.
+    /// Returns the number of scalars in the variable.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
@@ -38,26 +39,27 @@ impl Variable {
     }
 }
 
-/// The relation of a coordinate to its reported value.
+/// The relation between a coordinate and the value that the model reports for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// The coordinate is the value, up to a shift and a factor, or it has no single reported value.
+    /// The coordinate equals the value up to a shift and a factor, or no single reported value corresponds to the
+    /// coordinate.
     #[default]
     Identity,
-    /// The coordinate is the logarithm of the value or of its distance from a bound.
+    /// The coordinate is the logarithm of the value, or of the distance between the value and a bound.
     Log,
     /// The coordinate is the logit of the value's position between two bounds.
     Logit,
 }
 
-/// The largest exponent, in nats, that is exponentiated. Larger differences get the same value, because standard
-/// deviations of logarithms can be so large that values would overflow.
+/// The largest difference of logarithms, in nats, that is exponentiated. Larger differences are treated as if they had
+/// this size. The standard deviation of a logarithm can be so large that the value itself would overflow.
 const LARGEST_LOG: f64 = 300.0;
 
 impl Scale {
-    /// Returns the difference between the values at `z` and at `other`. Its unit and direction depend only on `other`:
-    /// the unit is the value at `other` for a logarithm, and for a logit it is the smaller of the value's distances
-    /// from the two bounds.
+    /// Returns the difference between the values at the coordinates `z` and `other`. Its unit and direction depend only
+    /// on `other`. For a logarithm, the unit is the value at `other`. For a logit, the unit is the distance from the
+    /// value at `other` to the nearer bound.
     pub fn beside(self, z: f64, other: f64) -> f64 {
         let up = z - other;
         match self {
@@ -75,8 +77,8 @@ impl Scale {
     }
 }
 
-/// The identifier of the random stream of one draw's generated quantities. The same key gives the same values, so any
-/// draw can be reproduced alone.
+/// The identifier of the random stream from which one draw's generated quantities are computed. Equal keys give equal
+/// values, so any draw can be reproduced without the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawKey {
     /// The run's seed.
@@ -88,7 +90,8 @@ pub struct DrawKey {
 /// The reason why a draw has no constrained values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstrainError {
-    /// The model's message, for example from a `reject` or about a violated constraint on a transformed parameter.
+    /// The message of the model, for example from a `reject` statement or from a violated constraint on a transformed
+    /// parameter.
     pub message: String,
 }
 
@@ -100,13 +103,14 @@ impl fmt::Display for ConstrainError {
 
 impl std::error::Error for ConstrainError {}
 
-/// The values of every variable for a draw.
+/// The values of all variables for one draw, or the reason why the draw has none.
 pub type Constrained = Result<Vec<f64>, ConstrainError>;
 
-/// A function that returns the constrained value of a parameter by name, flat in column-major order.
+/// A function that returns the constrained value of the parameter with a given name, as a flat array in column-major
+/// order.
 pub type Unconstrained<'a> = dyn Fn(&str) -> Option<Vec<f64>> + 'a;
 
-/// A model on ℝᵈ with names and constrained values.
+/// A model on ℝᵈ whose variables have names and constrained values.
 pub trait Posterior: Sync {
     /// Returns the reported variables, in the order in which [`constrain`](Self::constrain) writes them.
     fn variables(&self) -> Vec<Variable>;
@@ -114,21 +118,21 @@ pub trait Posterior: Sync {
     /// Returns the names of the d unconstrained coordinates.
     fn unconstrained_names(&self) -> Vec<String>;
 
-    /// Returns the relation of each of the d coordinates to its reported value, or an empty vector if every coordinate
-    /// is the value itself.
+    /// Returns the relation of each of the d coordinates to its reported value. The vector is empty if every coordinate
+    /// equals its reported value.
     fn scales(&self) -> Vec<Scale> {
         Vec::new()
     }
 
-    /// Appends the values of every variable at the unconstrained point `z` to `out`: parameters, transformed parameters
-    /// and generated quantities.
+    /// Appends the values of all variables at the unconstrained point `z` to `out`. The values include parameters,
+    /// transformed parameters and generated quantities.
     ///
     /// # Errors
-    /// Fails if the model rejects the point. `out` is then unchanged.
+    /// Fails if the model rejects the point, and then leaves `out` unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
     /// Returns the values that [`constrain`](Self::constrain) appends, for one draw per key. `points` contains the
-    /// unconstrained points one after another. The result equals the result of single calls up to rounding, and does
+    /// unconstrained points one after another. The values agree with those of separate calls up to rounding. They do
     /// not depend on which draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
@@ -140,12 +144,12 @@ pub trait Posterior: Sync {
         keys.iter().enumerate().map(one).collect()
     }
 
-    /// Returns the number of draws per request for which the model is fastest.
+    /// Returns the number of draws per call of [`constrain_all`](Self::constrain_all) at which the model is fastest.
     fn together(&self) -> usize {
         1
     }
 
-    /// Computes the unconstrained point at which the parameters have the values that `lookup` returns.
+    /// Computes the unconstrained point at which the parameters have the values that `lookup` returns for their names.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another number of elements or violates its constraint.
@@ -163,7 +167,7 @@ mod tests {
             let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{z} {other}: {a}, not {b}");
             near(Scale::Identity.beside(z, other), z - other);
             near(Scale::Log.beside(z, other), z.exp() / other.exp() - 1.0);
-            // The reference is the share of the nearer bound at `other`.
+            // The value is measured as its distance from the bound that is nearer at `other`.
             let side = if other > 0.0 { -1.0 } else { 1.0 };
             let share = |z: f64| logistic(side * z);
             near(Scale::Logit.beside(z, other), share(z) / share(other) - 1.0);

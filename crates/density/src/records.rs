@@ -1,25 +1,28 @@
-//! Densities of exchangeable records, with prior and likelihood separate so that any minibatch can be evaluated.
+//! Densities over exchangeable records. The prior and the likelihood are separate, so that any minibatch of records can
+//! be evaluated.
 
 use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
-/// A log density `log p(z) + Σₙ log p(xₙ | z)` over N exchangeable records, evaluated for chosen
-/// records and many draws at once.
+/// A log density `log p(z) + Σₙ log p(xₙ | z)` over N exchangeable records. Each call evaluates chosen records at many
+/// draws.
 ///
 /// The *prior* contains every term that does not belong to a record, including the log-Jacobians of constrained
-/// parameters. The density never scales the likelihood: estimators apply the weight N/B, and tempering applies its
-/// power. Values are in nats. As for [`LogDensity`], −∞ is a valid value, and NaN rejects a single lane but never the
-/// batch. Every method overwrites its destination unless its documentation says that it adds.
+/// parameters. The density itself never scales the likelihood. Estimators multiply a minibatch of B records by N/B, and
+/// tempered fits apply the power of the likelihood. Values are in nats. As for [`LogDensity`], −∞ is a valid value, and
+/// NaN rejects a single lane but never the whole batch. Every method overwrites its output, unless its documentation
+/// says that it adds to the output.
 ///
-/// There are two layouts:
+/// The methods use two layouts:
 ///
-/// * *batch*: the chosen records are summed at every lane, `out[l] = Σ_{n ∈ batch} log p(xₙ | z[:, l])`;
-/// * *paired*: lane l evaluates record `records[l]` at its own `z[:, l]` and gives one result.
+/// * *batch*: each lane sums over the same chosen records, `out[l] = Σ_{n ∈ batch} log p(xₙ | z[:, l])`;
+/// * *paired*: lane l evaluates the record `records[l]` at its own point `z[:, l]`, and the lanes are not summed.
 ///
-/// Records may repeat in a batch and come in any order. An empty batch gives zeros. The model is immutable, and
-/// prepared batches belong to the workspace. The density manages its own threads, and its results have the same bits
-/// for any number of threads. Other lanes of a call can affect a lane only through the rounding of matrix products.
+/// A batch may contain a record several times, and its records may be in any order. The results of an empty batch are
+/// zero. Evaluation does not change the model, because prepared batches are stored in the workspace. The density
+/// manages its own threads, and its results are bitwise identical for any number of threads. The other lanes of a call
+/// can affect a lane only through the rounding of matrix products.
 pub trait RecordDensity: Sync {
-    /// Scratch memory of one caller.
+    /// The scratch memory of one caller.
     type Workspace: Send + 'static;
 
     /// Returns the number d of unconstrained coordinates.
@@ -34,7 +37,7 @@ pub trait RecordDensity: Sync {
     /// Computes `out[l] = log p(z[:, l])`.
     fn prior_value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]);
 
-    /// Writes the prior to `out` and its gradient (`d × lanes`) to `grad`.
+    /// Writes the log density of the prior to `out` and its gradient (`d × lanes`) to `grad`.
     fn prior_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -46,10 +49,10 @@ pub trait RecordDensity: Sync {
     /// Computes `out[:, l] = ∇² log p(z[:, l]) · v[:, l]`.
     fn prior_hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Writes the summed log likelihood of a batch at every lane to `out`.
+    /// Writes the log likelihood at each lane, summed over the records of a batch, to `out`.
     fn batch_value(&self, ws: &mut Self::Workspace, batch: &[u32], z: Lanes<'_>, out: &mut [f64]);
 
-    /// Writes the summed log likelihood of a batch to `out` and its gradient to `grad`.
+    /// Writes the log likelihood, summed over the records of a batch, to `out` and its gradient to `grad`.
     fn batch_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -59,7 +62,8 @@ pub trait RecordDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// Writes Hessian-vector products of the summed log likelihood to `out`, with one direction per lane.
+    /// Writes Hessian-vector products of the log likelihood, summed over the records of a batch, to `out`. Each lane
+    /// has its own direction.
     fn batch_hvp(
         &self,
         ws: &mut Self::Workspace,
@@ -69,7 +73,7 @@ pub trait RecordDensity: Sync {
         out: LanesMut<'_>,
     );
 
-    /// Computes `out[l] = log p(x_{records[l]} | z[:, l])`. The default makes one call per lane.
+    /// Computes `out[l] = log p(x_{records[l]} | z[:, l])`. The default implementation evaluates one lane at a time.
     fn paired_value(
         &self,
         ws: &mut Self::Workspace,
@@ -83,7 +87,7 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Writes the paired log likelihood to `out` and its gradient to `grad`, lane by lane.
+    /// Writes the log likelihood of each lane's own record to `out` and its gradient to `grad`.
     fn paired_value_grad(
         &self,
         ws: &mut Self::Workspace,
@@ -101,7 +105,7 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Writes Hessian-vector products of the paired log likelihood to `out`, lane by lane.
+    /// Writes Hessian-vector products of the log likelihood of each lane's own record to `out`.
     fn paired_hvp(
         &self,
         ws: &mut Self::Workspace,
@@ -123,12 +127,12 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Adds the gradients and Hessian-vector products of groups of records, each group at its own point:
-    /// `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product`. Both have
-    /// length d.
+    /// Adds the gradients and Hessian-vector products of several groups of records, where each group has its own point
+    /// of evaluation. The method adds `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g)
+    /// v` to `product`. Both have length d.
     ///
-    /// The default makes one call per group in the batch layout. A model that can share work between groups overrides
-    /// it.
+    /// The default implementation makes one call per group in the batch layout. Models that can share work between
+    /// groups should override it.
     fn grouped(
         &self,
         ws: &mut Self::Workspace,
@@ -150,32 +154,32 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Replaces the contents of `coordinates` with the coordinates on which the likelihood of `batch` depends, in
-    /// ascending order without repetition, if there are few of them. Returns `false`, which is the default, if there
-    /// are many or if they are unknown. A model returns the same value for every batch.
+    /// Replaces the contents of `coordinates` with the few coordinates on which the likelihood of `batch` depends, in
+    /// ascending order and without repetition. Returns `false` if there are many such coordinates or if they are
+    /// unknown. The default implementation returns `false`. The return value of a model is the same for every batch.
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         let _ = (batch, coordinates);
         false
     }
 
-    /// Returns the likelihood as a linear predictor, if it has that form.
+    /// Returns the likelihood in the form of a linear predictor, if the likelihood has that form.
     fn linear(&self) -> Option<&dyn LinearPredictor> {
         None
     }
 
     /// Returns the first record of each block, followed by N, if the data are read one block at a time. Callers that
-    /// can choose an order visit the blocks one after another. `None`, the default, means that all data are in memory.
+    /// can choose an order visit the blocks one after another. The default, `None`, means that all data are in memory.
     fn blocks(&self) -> Option<&[u32]> {
         None
     }
 
-    /// Returns the number of records per request in a pass over all records.
+    /// Returns the number of records in each request of a pass over all records.
     fn stride(&self) -> usize {
         STRIDE
     }
 
-    /// Declares the records, in ascending order, that the caller will evaluate repeatedly, as one batch or as parts of
-    /// one. If the data are read in blocks, the data of these records stay in memory.
+    /// Announces records, in ascending order, that the caller will evaluate repeatedly, either as one batch or as parts
+    /// of one batch. If the data are read in blocks, the data of these records then stay in memory.
     fn hold(&self, records: &[u32]) {
         let _ = records;
     }
@@ -186,20 +190,20 @@ pub trait RecordDensity: Sync {
 pub struct Group<'a> {
     /// The records of the group.
     pub records: &'a [u32],
-    /// The point of evaluation (length d).
+    /// The point at which the records are evaluated, of length d.
     pub point: &'a [f64],
 }
 
 /// A likelihood that depends on z only through K linear predictors per record: `log p(xₙ | z) = ℓₙ(ηₙ)`, where `ηₙ = Aₙ
-/// z` has length K. No offset depends on z.
+/// z` has length K. Offsets may be part of ℓₙ, but they do not depend on z.
 ///
 /// The predictors of a batch of B records form a `(B·K) × lanes` matrix: predictor k of the b-th record of the batch is
-/// row `b·K + k`. An algorithm that stores ηₙ no longer needs the point z.
+/// row `b·K + k`. An algorithm that stores ηₙ need not store the point z.
 pub trait LinearPredictor: Sync {
     /// Returns the number K of linear predictors per record.
     fn width(&self) -> usize;
 
-    /// Computes `eta = A_batch z`. Reads only the coordinates that [`RecordDensity::support`] lists, if it lists any.
+    /// Computes `eta = A_batch z`. If [`RecordDensity::support`] lists coordinates, the method reads only these.
     fn project(
         &self,
         scratch: &mut PredictorScratch,
@@ -208,8 +212,8 @@ pub trait LinearPredictor: Sync {
         eta: LanesMut<'_>,
     );
 
-    /// Adds `A_batchᵀ r` to `out` (`d × lanes`), but only to the coordinates that [`RecordDensity::support`] lists, if
-    /// it lists any.
+    /// Adds `A_batchᵀ r` to the `d × lanes` matrix `out`. If [`RecordDensity::support`] lists coordinates, the method
+    /// adds only to these.
     fn adjoint(
         &self,
         scratch: &mut PredictorScratch,
@@ -221,13 +225,13 @@ pub trait LinearPredictor: Sync {
     /// Computes `out[l] = Σ_b ℓ_b(eta_b[:, l])`.
     fn link_value(&self, batch: &[u32], eta: Lanes<'_>, out: &mut [f64]);
 
-    /// Computes `out[b·K + k, l] = ∂ℓ_b/∂η_k`, record by record.
+    /// Computes `out[b·K + k, l] = ∂ℓ_b/∂η_k` for each record b of the batch.
     fn link_gradient(&self, batch: &[u32], eta: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Computes `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]`, record by record.
+    /// Computes `out_b[:, l] = ∇²ℓ_b(eta_b[:, l]) · v_b[:, l]` for each record b of the batch.
     fn link_curvature(&self, batch: &[u32], eta: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 
-    /// Returns the expectations under independent normal coordinates, if the link provides them.
+    /// Returns the expectations of the likelihood under independent normal coordinates, if the link provides them.
     fn expectations(&self) -> Option<&dyn LinkExpectations> {
         None
     }
@@ -237,8 +241,8 @@ pub trait LinearPredictor: Sync {
 /// variances s. Then `ηₙ ~ N(Aₙ μ, Aₙ² s)`, with elementwise squares, so the expectation over z is an integral over η
 /// alone.
 pub trait LinkExpectations: Sync {
-    /// Computes `variance[b] = Σ_i A_bi² s_i`. Reads only the coordinates that [`RecordDensity::support`] lists, if it
-    /// lists any.
+    /// Computes `variance[b] = Σ_i A_bi² s_i`. If [`RecordDensity::support`] lists coordinates, the method reads only
+    /// these.
     fn project_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -247,8 +251,8 @@ pub trait LinkExpectations: Sync {
         variance: &mut [f64],
     );
 
-    /// Adds `Σ_b A_bi² r_b` to `out[i]`, but only for the coordinates that [`RecordDensity::support`] lists, if it
-    /// lists any.
+    /// Adds `Σ_b A_bi² r_b` to `out[i]`. If [`RecordDensity::support`] lists coordinates, the method adds only to
+    /// these.
     fn adjoint_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -257,7 +261,8 @@ pub trait LinkExpectations: Sync {
         out: &mut [f64],
     );
 
-    /// Computes `gradient[b] = E[ℓ_b'(η)]` and `curvature[b] = E[ℓ_b''(η)]` for η ~ N(mean_b, variance_b), within 1e-7.
+    /// Computes `gradient[b] = E[ℓ_b'(η)]` and `curvature[b] = E[ℓ_b''(η)]` for η ~ N(mean_b, variance_b), to within
+    /// 1e-7.
     fn link_expectation(
         &self,
         batch: &[u32],
@@ -268,10 +273,10 @@ pub trait LinkExpectations: Sync {
     );
 }
 
-/// Data of the last batch, such as gathered rows of a design matrix, which a [`LinearPredictor`] may store.
+/// Data that a [`LinearPredictor`] may store for the last batch, such as the gathered rows of a design matrix.
 #[derive(Clone, Debug, Default)]
 pub struct PredictorScratch {
-    /// The batch to which `values` belong.
+    /// The batch for which `values` were computed.
     pub batch: Vec<u32>,
     /// Numbers in a layout that the model chooses.
     pub values: Vec<f64>,
@@ -302,13 +307,13 @@ fn add_weighted(weight: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// The density of all records of a [`RecordDensity`]: the prior plus the whole likelihood, summed over chunks of
-/// records in order. A weighted [sample](Self::sample) can represent all records.
+/// The density over all records of a [`RecordDensity`]: the prior plus the likelihood of all records, summed over
+/// consecutive chunks of records. A weighted [sample](Self::sample) may represent all records.
 #[derive(Clone, Debug)]
 pub struct AllRecords<D> {
     density: D,
     chunk: usize,
-    /// The records of the sample, and the weight that each has.
+    /// The records of the sample, and the weight of each of them.
     sample: Option<(Vec<u32>, f64)>,
 }
 
@@ -323,11 +328,12 @@ pub struct AllRecordsWorkspace<W> {
     lanes: usize,
 }
 
-/// Enough records to use every lane, and few enough to stay in the cache.
+/// The number of records per call. It is large enough to use every lane and small enough for the data to stay in the
+/// cache.
 const STRIDE: usize = 1024;
 
 impl<D: RecordDensity> AllRecords<D> {
-    /// Creates the density of all records of `density`.
+    /// Creates the density over all records of `density`.
     pub fn new(density: D) -> Self {
         Self {
             chunk: density.stride(),
@@ -336,8 +342,8 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// Creates a density in which the given records represent all N records of `density`. Each has weight N divided by
-    /// the number of given records. The [`LogDensity`] of the result exposes no records.
+    /// Creates a density in which the given records represent all N records of `density`. The weight of each given
+    /// record is N divided by the number of given records. As a [`LogDensity`], the result does not expose any records.
     pub fn sample(density: D, records: Vec<u32>) -> Self {
         let weight = density.records() as f64 / records.len().max(1) as f64;
         Self {
@@ -347,7 +353,7 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// Returns the density of the records.
+    /// Returns the underlying density of the records.
     pub fn density(&self) -> &D {
         &self.density
     }

@@ -1,4 +1,4 @@
-//! Seconds per iteration of minibatch estimators on models of realistic sizes, with made-up data.
+//! Measures the seconds per iteration of minibatch estimators on models of realistic sizes with generated data.
 //!
 //! `cargo run --release -p jensen-glm --example minibatch_speed [tennis|mnist|movielens|ppca] [iterations]`
 
@@ -17,7 +17,7 @@ fn stream() -> Stream {
     Stream::new(1, Purpose::new("minibatch speed"), 0, 0)
 }
 
-/// Generates matches among players, most of whom play rarely.
+/// Generates matches between players, most of whom play rarely.
 fn tennis() -> Glm<StandardNormal> {
     let (records, players) = (169_405, 5_524);
     let mut s = stream();
@@ -99,7 +99,8 @@ fn time<D: RecordDensity>(name: &str, density: &D, iterations: u64) {
         let mut fit = Minibatch::new(density, family, 1, settings, start).expect("settings");
         let mut state = fit.init().expect("a start");
         let epoch = fit.batches().per_epoch() as u64;
-        // The run fills the table first. If the iterations allow, the measurement includes a whole epoch with it.
+        // The run fills the table first. If there are enough iterations, the measurement includes a whole epoch with a
+        // full table.
         let warm = if estimator.remembers() { epoch } else { 5 };
         for t in 1..=warm {
             drop(fit.step(&mut state, t));
@@ -112,7 +113,7 @@ fn time<D: RecordDensity>(name: &str, density: &D, iterations: u64) {
             })
             .collect();
         let mean = seconds.iter().sum::<f64>() / iterations as f64;
-        // Other programs on the machine slow some iterations down, and a low quantile excludes these.
+        // Other programs on the machine slow down some iterations. A low quantile excludes these iterations.
         seconds.sort_by(f64::total_cmp);
         let quiet = seconds[seconds.len() / 5];
         let bytes = fit.footprint();

@@ -7,15 +7,16 @@ use crate::{Dense, ShapeError};
 use jensen_blackbox::records::DoublyStochastic;
 
 /// Softmax regression with dropout, whose loss is `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}`. `W` is a K × P
-/// matrix, stored row by row, and ε is standard normal, so the dropout has variance s² (Wang, Geffner and Domke 2024,
-/// appendix E; Eq. 58 holds for the drawn variance).
+/// matrix, stored row by row. ε is standard normal, so the dropout has variance s² (Wang, Geffner and Domke 2024,
+/// appendix E). Eq. 58 of the paper holds for this variance.
 ///
-/// The approximation is the second-order expansion around ε = 0. With `η = W x`, `u = W (s ε ⊙ x)`, `p = softmax(η)`,
-/// `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`:
+/// The approximation is the second-order expansion of the loss around ε = 0. Let `η = W x`, `u = W (s ε ⊙ x)`, `p =
+/// softmax(η)`, `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`. The loss, its gradient and the expectation of the gradient
+/// are then:
 ///
 /// - `f̃ = f(W; n, 0) + gᵀu + ½ uᵀCu`,
 /// - `∇f̃ = (g + Cu + t) xᵀ + (g + Cu)(s ε ⊙ x)ᵀ`, `tₖ = ½ pₖ [(uₖ − pᵀu)² − uᵀCu]`,
-/// - `E ∇f̃ = (g + E t) xᵀ + s² (C W) diag(x²)`, E t by `E uuᵀ = s² W diag(x²) Wᵀ`.
+/// - `E ∇f̃ = (g + E t) xᵀ + s² (C W) diag(x²)`, where `E uuᵀ = s² W diag(x²) Wᵀ` gives E t.
 #[derive(Clone, Debug)]
 pub struct GaussianDropout {
     features: Dense,
@@ -25,10 +26,11 @@ pub struct GaussianDropout {
 }
 
 impl GaussianDropout {
-    /// Creates the objective from features, labels below `classes` (K) and the standard deviation s of the dropout.
+    /// Creates the objective from features, from labels below `classes` (K), and from the standard deviation s of the
+    /// dropout.
     ///
     /// # Errors
-    /// Fails if features and labels differ in number, or if a label is not below K.
+    /// Fails if there are not as many labels as rows of features, or if a label is not below K.
     pub fn new(
         features: Dense,
         labels: Vec<u32>,
@@ -70,7 +72,7 @@ impl GaussianDropout {
         rows.map(|w| jensen_math::reduce::dot(w, x)).collect()
     }
 
-    /// Returns the rows of a batch, and `s ε ⊙ x` for each of them.
+    /// Returns the rows of a batch, and the perturbation `s ε ⊙ x` of each of them.
     fn rows(&self, batch: &[u32], noise: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut x = Vec::new();
         self.features.gather(batch, &mut x);
@@ -78,7 +80,7 @@ impl GaussianDropout {
         (x, moved)
     }
 
-    /// Returns the mean loss without dropout over all records, in nats.
+    /// Returns the mean loss over all records without dropout, in nats.
     pub fn loss(&self, w: &[f64]) -> f64 {
         let all: Vec<u32> = (0..self.labels.len() as u32).collect();
         let mut x = Vec::new();
@@ -95,7 +97,7 @@ impl GaussianDropout {
 }
 
 jensen_math::simd_fn! {
-    /// Returns `w·x`, `w·m` and `w²·x²`.
+    /// Computes the three inner products `w·x`, `w·m` and `w²·x²`.
     fn products, products_fn = <V>(w: &[f64], x: &[f64], m: &[f64]) -> [f64; 3] {
         let ((w, w_rest), (x, x_rest), (m, m_rest)) =
             (w.as_chunks::<LANES>(), x.as_chunks::<LANES>(), m.as_chunks::<LANES>());
@@ -201,7 +203,7 @@ impl DoublyStochastic for GaussianDropout {
                 [eta[i], u[i], diagonal[i]] = products(simd, w, x, moved);
             }
             let (p, _) = self.softmax(label, &eta);
-            // pᵀW, and with M = W diag(x²) Wᵀ: M p, pᵀM p and the average of M's diagonal.
+            // With M = W diag(x²) Wᵀ, this computes pᵀW, M p, pᵀM p and the average of M's diagonal under p.
             average.fill(0.0);
             for (w, p) in w.chunks_exact(columns).zip(&p) {
                 jensen_math::reduce::axpy(*p, w, &mut average);
@@ -224,7 +226,7 @@ impl DoublyStochastic for GaussianDropout {
                 let along = scale * (g + p[i] * t);
                 let at = along + scale * 0.5 * p[i] * (t * t - spread);
                 add_two(simd, [at, along], [x, moved], at_noise);
-                // (C W) diag(x²) = p ⊙ (W − pᵀW) diag(x²), row by row.
+                // (C W) diag(x²) equals p ⊙ (W − pᵀW) diag(x²), computed row by row.
                 let t = diagonal[i] - 2.0 * mp[i] + 2.0 * pmp - average_diagonal;
                 let at = scale * (g + 0.5 * variance * p[i] * t);
                 let c = scale * variance * p[i];

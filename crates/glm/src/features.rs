@@ -1,20 +1,20 @@
-//! Rows of a design matrix, and products with a batch of rows and with its transpose.
+//! Rows of a design matrix. Products are available with the rows of a batch and with their transpose.
 
 use jensen_math::simd::LANES;
 
 use crate::product::{Matrix, multiply};
 use crate::{ShapeError, Sparse};
 
-/// The rows of a design matrix with P columns.
+/// The rows of a design matrix that has P columns.
 #[derive(Clone, Debug)]
 pub enum Features {
-    /// Rows with a value in every column.
+    /// Rows that have a value in every column.
     Dense(Dense),
-    /// Rows with values in few columns.
+    /// Rows that have values in only a few columns.
     Sparse(Sparse),
 }
 
-/// Dense rows of P columns, stored as doubles or bytes.
+/// Dense rows of P columns, stored as double-precision numbers or as bytes.
 #[derive(Clone, Debug)]
 pub struct Dense {
     columns: usize,
@@ -24,7 +24,7 @@ pub struct Dense {
 #[derive(Clone, Debug)]
 enum Values {
     Floats(Vec<f64>),
-    /// Each value is stored as a byte and read as `(byte − shift) · scale`, with one shift and scale per column.
+    /// Each value is stored as a byte and read as `(byte − shift) · scale`. Every column has its own shift and scale.
     Bytes {
         data: Vec<u8>,
         shift: Vec<f64>,
@@ -43,7 +43,7 @@ jensen_math::simd_fn! {
 }
 
 jensen_math::simd_fn! {
-    /// Adds `Σ x² w` over every eighth product from k on to `strands[k]`.
+    /// Adds `Σ x² w` to `strands[k]`, where the sum is over every eighth product from k on.
     fn weigh_squares, weigh_squares_fn = <V>(x: &[f64], w: &[f64], strands: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (x, w) in x.chunks(LANES).zip(w.chunks(LANES)) {
@@ -62,7 +62,7 @@ jensen_math::simd_fn! {
 }
 
 impl Dense {
-    /// Creates dense rows from doubles, which are stored row after row.
+    /// Creates dense rows from double-precision numbers, which are stored one row after another.
     ///
     /// # Errors
     /// Fails if the numbers do not fill whole rows.
@@ -74,11 +74,11 @@ impl Dense {
         })
     }
 
-    /// Creates dense rows from bytes (an image's pixels). They are read as `(byte − shift) · scale`, with one shift and
-    /// scale per column, and need an eighth of the memory of doubles.
+    /// Creates dense rows from bytes, such as the pixels of an image. The values are read as `(byte − shift) · scale`,
+    /// where every column has its own shift and scale. They need an eighth of the memory of doubles.
     ///
     /// # Errors
-    /// Fails if the bytes do not fill whole rows, or if shift or scale have another length than a row.
+    /// Fails if the bytes do not fill whole rows, or if `shift` or `scale` does not have one element per column.
     pub fn bytes(data: Vec<u8>, shift: Vec<f64>, scale: Vec<f64>) -> Result<Self, ShapeError> {
         whole_rows(data.len(), shift.len())?;
         if shift.len() != scale.len() {
@@ -94,8 +94,8 @@ impl Dense {
         })
     }
 
-    /// Creates dense rows from bytes, and standardises every column to mean 0 and variance 1. Constant columns become
-    /// 0.
+    /// Creates dense rows from bytes, and standardises every column to mean 0 and variance 1. Constant columns become 0
+    /// everywhere.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows.
@@ -112,7 +112,7 @@ impl Dense {
         Self::bytes(data, mean, scale)
     }
 
-    /// Creates dense rows from bytes, which are read as `(byte − m) · scale` with the mean m of their column.
+    /// Creates dense rows from bytes. The values are read as `(byte − m) · scale`, where m is the mean of the column.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows.
@@ -142,7 +142,7 @@ impl Dense {
         }
     }
 
-    /// Writes the rows of a batch, `batch × P`, into `out`.
+    /// Writes the rows of a batch to `out`, as an array of `batch × P`.
     pub fn gather(&self, batch: &[u32], out: &mut Vec<f64>) {
         let p = self.columns;
         out.resize(batch.len() * p, 0.0);
@@ -213,8 +213,8 @@ impl Features {
         }
     }
 
-    /// Computes `out = X_batch W`. `W` has `P × width` elements in contiguous rows. `gathered` contains the batch's
-    /// rows if they are dense.
+    /// Computes `out = X_batch W`, where `W` has `P × width` elements in contiguous rows. If the features are dense,
+    /// `gathered` contains the rows of the batch.
     pub(super) fn times(
         &self,
         gathered: &[f64],

@@ -1,4 +1,4 @@
-//! Combines features, link and prior to one density.
+//! Combines features, a link and a prior into one density.
 
 use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
@@ -6,11 +6,11 @@ use jensen_density::{
 
 use crate::{Features, Link, Prior, ShapeError};
 
-/// A generalised linear model over records. Predictor k of record n is `Σ_p x_np z[o + p·K + k]`, where the
-/// coefficients begin at the offset o. Coordinates before the offset belong only to the prior.
+/// A generalised linear model of records. Predictor k of record n is `Σ_p x_np z[o + p·K + k]`, where o is the offset
+/// at which the coefficients begin. The coordinates before this offset belong only to the prior.
 ///
 /// Values include all normalising constants. A batch of B records costs `2·B·P·K` flops per lane and product. For
-/// sparse features P is the number of nonzero columns.
+/// sparse features, P is the number of non-zero columns in a row.
 #[derive(Debug)]
 pub struct Glm<P> {
     features: Features,
@@ -20,10 +20,10 @@ pub struct Glm<P> {
 }
 
 impl<P: Prior> Glm<P> {
-    /// Creates the model whose coefficients are the last coordinates of the prior.
+    /// Creates a model whose coefficients are the last coordinates of the prior.
     ///
     /// # Errors
-    /// Fails if features and outcomes differ in number, or if the prior has too few coordinates.
+    /// Fails if there are not as many outcomes as rows of features, or if the prior has too few coordinates.
     pub fn new(features: Features, link: Link, prior: P) -> Result<Self, ShapeError> {
         if features.rows() != link.records() {
             return Err(ShapeError(format!(
@@ -52,12 +52,12 @@ impl<P: Prior> Glm<P> {
         &self.features
     }
 
-    /// Returns the likelihood of the predictors.
+    /// Returns the likelihood of the outcomes given the predictors.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Returns the batch's dense rows in `scratch`, and gathers them first if they are missing.
+    /// Returns the dense rows of the batch in `scratch`. If they are not there yet, they are gathered first.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if let Features::Dense(dense) = &self.features
             && scratch.batch != batch

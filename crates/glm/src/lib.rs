@@ -1,16 +1,17 @@
-//! Generalised linear models of exchangeable records, and two related models, with hand-written kernels.
+//! Generalised linear models of exchangeable records, and two related models. Their kernels are written by hand.
 //!
-//! Every model is p(z) ∏ₙ p(yₙ | z) over N records, with all normalising constants, in nats. [`Glm`] has K linear
-//! predictors per record, ηₙ = xₙ W. It consists of features [`Dense`] (numbers or bytes) or [`Sparse`], a [`Link`]
-//! from predictors to outcomes, and a [`Prior`] of the weights. Its coordinates are the D × K weights (D per class),
-//! followed by the coordinates of the prior. [`Ppca`] integrates out the scores of principal components (Tipping and
-//! Bishop 1999). Both are a [`RecordDensity`](jensen_density::RecordDensity): minibatch methods use them directly, and
-//! [`AllRecords`](jensen_density::AllRecords) makes an ordinary density of them for every other method.
-//! [`GaussianDropout`] is a [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) objective with noise in
-//! its features. These are the models in the experiments of Wang, Geffner and Domke (2024), *Joint control variate for
-//! faster black-box variational inference*.
+//! Every model is a density p(z) ∏ₙ p(yₙ | z) over N records in nats, with all normalising constants. [`Glm`] has K
+//! linear predictors per record, ηₙ = xₙ W. It consists of features ([`Dense`] rows of numbers or bytes, or [`Sparse`]
+//! rows), a [`Link`] from predictors to outcomes, and a [`Prior`] of the weights. Its coordinates are those of the
+//! prior, and the last of them are the D × K weights. [`Ppca`] is probabilistic principal components with the scores
+//! integrated out (Tipping and Bishop 1999). Both models implement [`RecordDensity`](jensen_density::RecordDensity).
+//! Minibatch methods use them directly, and [`AllRecords`](jensen_density::AllRecords) turns them into ordinary
+//! densities for every other method. [`GaussianDropout`] is a
+//! [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) objective with noise in its features. These models
+//! are those of the experiments of Wang, Geffner and Domke (2024), *Joint control variate for faster black-box
+//! variational inference*.
 //!
-//! This example fits a logistic regression by minibatches, with a mean-field approximation:
+//! The following example fits a logistic regression on minibatches, with a mean-field approximation:
 //!
 //! ```
 //! use jensen_blackbox::minibatches::MinibatchSettings;
@@ -19,7 +20,7 @@
 //! use jensen_glm::{Dense, Features, Glm, Link, StandardNormal};
 //! use jensen_run::{Budget, Control, Silent};
 //!
-//! // Who passes: the more hours, the better. A row is 1 and the hours from their mean.
+//! // Students with more hours pass more often. A row contains 1 and the deviation of the hours from their mean.
 //! let hours = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0];
 //! let passed = [false, false, false, true, false, true, false, true, true, true];
 //! let rows = hours.iter().flat_map(|h| [1.0, h - 2.75]).collect();
@@ -69,7 +70,7 @@ pub use ppca::Ppca;
 pub use prior::{CommonNormal, Prior, StandardNormal};
 pub use sparse::Sparse;
 
-/// An error in inputs that do not define a model.
+/// An error in inputs that do not define a valid model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeError(pub String);
 

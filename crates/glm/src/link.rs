@@ -1,4 +1,4 @@
-//! Likelihoods of linear predictors.
+//! Likelihoods of outcomes given linear predictors.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::Simd;
@@ -6,17 +6,17 @@ use jensen_math::vmath::slices;
 
 use crate::ShapeError;
 
-/// The likelihood of a record, given its predictors.
+/// The likelihood of a record's outcome given the record's linear predictors.
 #[derive(Clone, Debug)]
 pub enum Link {
-    /// A binary outcome with one predictor: `P(yₙ = 1) = logit⁻¹(η)`.
+    /// A binary outcome with a single predictor: `P(yₙ = 1) = logit⁻¹(η)`.
     BernoulliLogit {
-        /// The outcome of each record: +1 for a success and −1 for a failure.
+        /// The outcome of each record, which is +1 for a success and −1 for a failure.
         signs: Vec<f64>,
     },
     /// One of K classes, with K predictors: `P(yₙ = k) = softmax(η)ₖ`.
     CategoricalLogit {
-        /// The class of each record, below K.
+        /// The class of each record, which is below K.
         labels: Vec<u32>,
         /// The number of classes K.
         classes: usize,
@@ -24,7 +24,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// Creates the link of binary outcomes, with a Bernoulli likelihood.
+    /// Creates the link of binary outcomes, which have a Bernoulli likelihood.
     pub fn bernoulli(outcomes: &[bool]) -> Self {
         let signs = outcomes.iter().map(|&y| if y { 1.0 } else { -1.0 });
         Self::BernoulliLogit {
@@ -32,7 +32,7 @@ impl Link {
         }
     }
 
-    /// Creates the link of classes, which are counted from 0.
+    /// Creates the link of classes. Labels are counted from 0.
     ///
     /// # Errors
     /// Fails if a label is not below `classes`.
@@ -53,7 +53,7 @@ impl Link {
         }
     }
 
-    /// Returns the number of predictors per record.
+    /// Returns the number of linear predictors per record.
     pub fn width(&self) -> usize {
         match self {
             Self::BernoulliLogit { .. } => 1,
@@ -91,7 +91,7 @@ impl Link {
         let lanes = eta.lanes();
         match self {
             Self::BernoulliLogit { signs } => {
-                // s · logit⁻¹(−s η)
+                // The derivative is s · logit⁻¹(−s η).
                 let out = out.as_mut_slice();
                 let mut x = signed(signs, batch, eta.as_slice(), lanes);
                 x.iter_mut().for_each(|x| *x = -*x);
@@ -112,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Computes the expected first and second derivatives for normal predictors, only for K = 1.
+    /// Computes the expected first and second derivatives for normally distributed predictors. Only K = 1 is supported.
     pub(super) fn expectation(
         &self,
         batch: &[u32],
@@ -123,7 +123,8 @@ impl Link {
     ) {
         match self {
             Self::BernoulliLogit { signs } => {
-                // s · E[logit⁻¹(−s η)], −E of the derivative.
+                // The first expectation is s · E[logit⁻¹(−s η)], and the second is minus the expectation of the
+                // derivative.
                 let argument = batch.iter().zip(mean).map(|(&n, m)| -signs[n as usize] * m);
                 let argument: Vec<f64> = argument.collect();
                 logistic_normal(&argument, variance, gradient, curvature);
@@ -132,7 +133,7 @@ impl Link {
                 }
                 curvature.iter_mut().for_each(|c| *c = -*c);
             }
-            // A `Glm` of several predictors offers no expectations, so this is never called.
+            // A `Glm` with several predictors offers no expectations, so this branch is never reached.
             Self::CategoricalLogit { .. } => {
                 gradient.fill(f64::NAN);
                 curvature.fill(f64::NAN);
@@ -140,7 +141,8 @@ impl Link {
         }
     }
 
-    /// Computes the product of every record's Hessian with `v`. The Hessian is with respect to the record's predictors.
+    /// Computes the product of every record's Hessian with `v`, where the Hessian is with respect to the record's
+    /// predictors.
     pub(super) fn curvature(&self, eta: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = eta.lanes();
         match self {
@@ -152,7 +154,7 @@ impl Link {
                 }
             }
             Self::CategoricalLogit { classes, .. } => {
-                // −p ⊙ (v − pᵀv)
+                // The product is −p ⊙ (v − pᵀv).
                 let out = out.as_mut_slice();
                 Softmax::of(eta, *classes).probabilities(out);
                 let mut mean = vec![0.0; lanes];
@@ -175,8 +177,8 @@ impl Link {
     }
 }
 
-/// Weights and slopes of a mixture of normal distribution functions. It agrees with the logistic function within
-/// 2.2e-9, and its derivative within 1.4e-8 (Monahan and Stefanski 1992, eight terms).
+/// Weights and slopes of a mixture of normal distribution functions that approximates the logistic function to within
+/// 2.2e-9, and its derivative to within 1.4e-8 (Monahan and Stefanski 1992, eight terms).
 const NORMALS: [(f64, f64); 8] = [
     (0.003246343272134, 1.365340806296348),
     (0.051517477033972, 1.059523971016916),
@@ -189,8 +191,8 @@ const NORMALS: [(f64, f64); 8] = [
 ];
 
 /// Computes `E[logit⁻¹(η)]` and the expectation of its derivative for η ~ N(mean, variance). The expectation of a
-/// normal distribution function of slope s is one of slope `s / √(1 + s² variance)`, so the error does not grow with
-/// the variance.
+/// normal distribution function with slope s is again one, with slope `s / √(1 + s² variance)`, so the error does not
+/// grow with the variance.
 fn logistic_normal(mean: &[f64], variance: &[f64], value: &mut [f64], slope: &mut [f64]) {
     let simd = Simd::detect();
     let count = mean.len();
@@ -240,9 +242,9 @@ fn signed(signs: &[f64], batch: &[u32], eta: &[f64], lanes: usize) -> Vec<f64> {
 struct Softmax {
     lanes: usize,
     width: usize,
-    /// Weights `exp(η − max)`, in the layout of `eta`.
+    /// The weights `exp(η − max)`, in the same layout as `eta`.
     weights: Vec<f64>,
-    /// Largest predictor `max`, records × lanes.
+    /// The largest predictor `max` of each record, in an array of records × lanes.
     largest: Vec<f64>,
     sums: Vec<f64>,
 }

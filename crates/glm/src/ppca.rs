@@ -1,4 +1,4 @@
-//! Probabilistic principal components with integrated scores.
+//! Probabilistic principal components, with the scores integrated out.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 use rayon::prelude::*;
@@ -9,17 +9,19 @@ use crate::{Dense, Prior, StandardNormal};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// Probabilistic principal components: `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ of P columns. `W` (P × K, row by row in
-/// z) is standard normal a priori, and the noise variance s is known (Tipping and Bishop 1999).
+/// Probabilistic principal components: `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ with P columns. The matrix `W` (P × K,
+/// stored row by row in z) is standard normal a priori, and the noise variance s is known (Tipping and Bishop 1999).
 ///
-/// With `M = s I + WᵀW`, `a = M⁻¹ Wᵀ x` and A the batch's rows a:
+/// Let `M = s I + WᵀW` and `a = M⁻¹ Wᵀ x`, and let A contain a for every row of the batch. The log density, its
+/// gradient and its Hessian-vector product are then:
 ///
 /// - `log p(x) = −½ (P log 2π + (P − K) log s + log |M| + (xᵀx − xᵀW a) / s)`,
 /// - `∇ = XᵀA / s − W Q` with `Q = AᵀA / s + B M⁻¹`,
 /// - along V, with `dM = WᵀV + VᵀW` and `dA = (X V − A dM) M⁻¹`: `∇² V = XᵀdA / s − V Q − W dQ`, `dQ = (dAᵀA + AᵀdA)
 ///   / s − B M⁻¹ dM M⁻¹`.
 ///
-/// A batch costs `4·B·P·K + 4·P·K²` flops per lane for a gradient, and three times that for a product.
+/// For each lane, the gradient of a batch costs `4·B·P·K + 4·P·K²` flops, and a Hessian-vector product costs three
+/// times as much.
 #[derive(Clone, Debug)]
 pub struct Ppca {
     data: Dense,
@@ -37,17 +39,17 @@ pub struct PpcaWorkspace {
     part: Vec<f64>,
 }
 
-/// The K × K matrices at a point, `log |M|` and `M⁻¹`.
+/// The K × K matrices at a point W: `log |M|` and `M⁻¹`.
 struct Posterior {
     log_det: f64,
     inverse: Vec<f64>,
 }
 
-/// Number of parts into which the groups are divided. It does not depend on the number of threads.
+/// Number of parts into which the groups are divided. The number does not depend on the number of threads.
 const PARTS: usize = 8;
 
 impl Ppca {
-    /// Creates the model with K = `components` and noise variance s > 0.
+    /// Creates the model with K = `components` components and the noise variance s > 0.
     pub fn new(data: Dense, components: usize, noise_variance: f64) -> Self {
         Self {
             data,
@@ -73,7 +75,7 @@ impl Ppca {
         &ws.rows
     }
 
-    /// Returns `data` as a row-major matrix of `rows` rows of K.
+    /// Returns `data` as a row-major matrix with `rows` rows of K elements.
     fn thin<'m>(&self, data: &'m [f64], rows: usize) -> Matrix<'m> {
         Matrix::new(data, rows, self.components)
     }
@@ -85,7 +87,7 @@ impl Ppca {
         out
     }
 
-    /// The result is `None` if M is not positive definite, which only rounding can cause.
+    /// Returns `None` if M is not positive definite, which only rounding can cause.
     fn posterior(&self, w: &[f64]) -> Option<Posterior> {
         let k = self.components;
         let mut m = self.inner(w, w, self.p());
@@ -125,7 +127,7 @@ impl Ppca {
         q
     }
 
-    /// Computes `dA` and `dQ` along V, given `X V`.
+    /// Computes `dA` and `dQ` along V, given the product `X V`.
     fn tangents(
         &self,
         posterior: &Posterior,
@@ -181,7 +183,7 @@ impl Ppca {
         multiply(rows, self.thin(&a, b), 1.0, out);
     }
 
-    /// `a` are the scores of the rows, and `wx` are the rows `Wᵀ x`.
+    /// Computes the log likelihood, where `a` contains the scores of the rows and `wx` contains the rows `Wᵀ x`.
     fn log_likelihood(&self, posterior: &Posterior, x: &[f64], a: &[f64], wx: &[f64]) -> f64 {
         let (p, k, s) = (self.p(), self.components, self.noise_variance);
         let dot = |x: &[f64], y: &[f64]| jensen_math::reduce::dot(x, y);
@@ -195,7 +197,7 @@ impl Ppca {
         .sum()
     }
 
-    /// The value and the gradient are NaN if M is not positive definite.
+    /// Computes the value and the gradient at W. Both are NaN if M is not positive definite.
     fn value_grad_at(&self, w: &[f64], x: &[f64], b: usize, grad: Option<&mut [f64]>) -> f64 {
         let Some(posterior) = self.posterior(w) else {
             if let Some(grad) = grad {
@@ -212,7 +214,7 @@ impl Ppca {
         self.log_likelihood(&posterior, x, &a, &wx)
     }
 
-    /// Writes the Hessian-vector product at W in direction V to `out`.
+    /// Writes the Hessian-vector product at W in the direction V to `out`.
     fn hvp_at(&self, w: &[f64], v: &[f64], x: &[f64], b: usize, out: &mut [f64]) {
         let Some(posterior) = self.posterior(w) else {
             out.fill(f64::NAN);
@@ -374,8 +376,8 @@ impl RecordDensity for Ppca {
         }
     }
 
-    /// The products with X and V are computed once for all groups. Each group costs `8·P·K²` additional flops and one
-    /// read of its point from memory.
+    /// Computes the products with X and V once for all groups. Each group costs `8·P·K²` additional flops, and its
+    /// point is read from memory once.
     fn grouped(
         &self,
         ws: &mut PpcaWorkspace,

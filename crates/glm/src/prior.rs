@@ -1,4 +1,4 @@
-//! Priors of vectors of coefficients.
+//! Priors of the coefficients of a model.
 
 use std::fmt::Debug;
 
@@ -7,15 +7,15 @@ use jensen_math::simd::Simd;
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// A twice differentiable log density on ℝᵈ over lanes. Every method overwrites its output.
+/// A twice differentiable log density on ℝᵈ, which is evaluated over lanes. Every method overwrites its output.
 pub trait Prior: Debug + Sync {
-    /// Returns the dimension d.
+    /// Returns the number of coordinates d.
     fn dim(&self) -> usize;
-    /// Writes the values in nats to `out`.
+    /// Writes the log densities to `out`, in nats.
     fn value(&self, z: Lanes<'_>, out: &mut [f64]);
-    /// Writes the values to `out` and the gradients to `grad`.
+    /// Writes the log densities to `out`, and their gradients to `grad`.
     fn value_grad(&self, z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>);
-    /// Writes the Hessian-vector products with `v` to `out`.
+    /// Writes the products of the Hessians with `v` to `out`.
     fn hvp(&self, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>);
 }
 
@@ -34,19 +34,19 @@ impl<P: Prior + ?Sized> Prior for Box<P> {
     }
 }
 
-/// A prior of independent standard normal coefficients.
+/// A prior under which all coefficients are independent and standard normal.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardNormal(
-    /// The dimension d.
+    /// The number of coordinates d.
     pub usize,
 );
 
-/// Number of partial sums of squares. Rows are added to them in turn, so the sum of a lane depends only on its own
-/// numbers, and a single lane fills vectors.
+/// Number of partial sums of squares. Rows are added to them in turn, so the sum of a lane depends only on the lane's
+/// own numbers, and a single lane fills whole vectors.
 const STRANDS: usize = 8;
 
 jensen_math::simd_fn! {
-    /// Adds `Σ x²` over every `strands.len()`-th number of `x` from k on to `strands[k]`.
+    /// Adds `Σ x²` to `strands[k]`, where the sum is over every `strands.len()`-th number of `x` from k on.
     fn add_squares, add_squares_fn = <V>(x: &[f64], strands: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for part in x.chunks(strands.len()) {
@@ -97,18 +97,18 @@ impl Prior for StandardNormal {
     }
 }
 
-/// Groups of coefficients with a common mean and a common scale. z = (m, s, β₁, …, β_G), where each part has `width`
-/// coordinates. Coordinate by coordinate, `m, s ~ normal(0, 1)` and `β_g ~ normal(m, exp(s))`.
+/// Groups of coefficients that share a mean and a scale. The coordinates are z = (m, s, β₁, …, β_G), where each part
+/// has `width` coordinates. In every coordinate, `m, s ~ normal(0, 1)` and `β_g ~ normal(m, exp(s))`.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonNormal {
-    /// Number of coordinates per group.
+    /// Number of coordinates in each group.
     pub width: usize,
     /// Number of groups.
     pub groups: usize,
 }
 
 impl CommonNormal {
-    /// Returns the offset of the coefficients in z.
+    /// Returns the offset in z at which the coefficients of the groups begin.
     pub fn offset(&self) -> usize {
         2 * self.width
     }
@@ -201,7 +201,8 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Writes the gradient of groups to `out`, and adds the contributions to mean and log scale to `sums`.
+    /// Writes the gradient with respect to the groups to `out`, and adds the contributions to the gradients of the mean
+    /// and the log scale to `sums`.
     fn common_grad, common_grad_fn = <V>(groups: &[f64], common: [&[f64]; 2], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision] = common;
@@ -219,7 +220,8 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Writes Hessian-vector products of groups to `out`, and adds the contributions to mean and log scale to `sums`.
+    /// Writes the Hessian-vector products of the groups to `out`, and adds the contributions to those of the mean and
+    /// the log scale to `sums`.
     fn common_hvp, common_hvp_fn = <V>(groups: &[f64], v: &[f64], common: [&[f64]; 4], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision, v_mean, v_log] = common;
@@ -230,8 +232,8 @@ jensen_math::simd_fn! {
         let rows = groups.chunks_exact(n).zip(v.chunks_exact(n)).zip(out.chunks_exact_mut(n));
         for ((x, v), o) in rows {
             for i in 0..n {
-                // These are derivatives of −t p with t = x − m and p = e^{−2s}, and of the corresponding gradients by m
-                // and s.
+                // With t = x − m and p = e^{−2s}, these are derivatives of −t p and of the corresponding gradients with
+                // respect to m and s.
                 let t = x[i] - mean[i];
                 let dt = v[i] - v_mean[i];
                 let p = precision[i];

@@ -2,8 +2,8 @@
 
 use gemm::Parallelism;
 
-/// Smallest number of flops for which a product uses several threads of the current pool. For smaller products, waking
-/// threads costs more than it saves.
+/// A product uses several threads of the current pool only if it takes at least this number of flops. For smaller
+/// products, waking threads costs more time than it saves.
 const PARALLEL: usize = 20_000_000;
 
 #[derive(Clone, Copy)]
@@ -38,8 +38,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Computes `out = A B + keep · out`, row-major. An element's bits do not depend on the number of threads, because only
-/// rows and columns are divided among them.
+/// Computes `out = A B + keep · out` for row-major matrices. The bits of an element do not depend on the number of
+/// threads, because only rows and columns are divided among threads.
 pub(crate) fn multiply(a: Matrix<'_>, b: Matrix<'_>, keep: f64, out: &mut [f64]) {
     assert_eq!(a.columns, b.rows, "inner extents");
     assert!(out.len() >= a.rows * b.columns, "room for the product");

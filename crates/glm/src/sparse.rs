@@ -1,11 +1,11 @@
-//! Rows with few entries, and products with a batch of them.
+//! Rows with few entries, and products with the rows of a batch.
 
 use jensen_math::simd::{F64x8, LANES, Simd, prefetch};
 
 use crate::ShapeError;
 use crate::features::whole_rows;
 
-/// Sparse rows, whose columns and values are stored row by row.
+/// Sparse rows. Their columns and values are stored row by row.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     columns: usize,
@@ -94,7 +94,7 @@ impl SparseRow for Bytes<'_> {
     }
 }
 
-/// Number of rows by which prefetching is ahead of the computation.
+/// Number of rows by which prefetching runs ahead of the computation.
 const AHEAD: usize = 6;
 
 macro_rules! with_row {
@@ -125,7 +125,7 @@ macro_rules! with_row {
 }
 
 impl Sparse {
-    /// Creates rows from `(column, value)` pairs. If a row contains a column twice, the values are added.
+    /// Creates rows from `(column, value)` pairs. If a row contains a column twice, the two values are added.
     ///
     /// # Errors
     /// Fails if a column is not below `columns`.
@@ -159,8 +159,8 @@ impl Sparse {
         })
     }
 
-    /// Creates rows from dense rows of bytes (an image's pixels), which are read as `byte · scale`. Each nonzero byte
-    /// takes three bytes of memory.
+    /// Creates sparse rows from dense rows of bytes, such as the pixels of images. The values are read as `byte ·
+    /// scale`, and each non-zero byte takes three bytes of memory.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows, or if there are more than 65 536 columns.
@@ -216,18 +216,18 @@ impl Sparse {
         with_row!(self, n, row => row.each(|c, _| out.push(c as u32)));
     }
 
-    /// Returns whether a batch uses so few columns that it is worth finding them. Rows of bytes are images, which
-    /// together fill their frame.
+    /// Returns whether a batch uses so few columns that finding these columns is worthwhile. Rows of bytes are treated
+    /// as images, which together use almost all columns.
     pub(super) fn leaves_out(&self) -> bool {
         matches!(self.entries, Entries::Floats { .. })
     }
 
-    /// Computes `out = X_batch W`. `W` has `P × width` elements in contiguous rows.
+    /// Computes `out = X_batch W`, where `W` has `P × width` elements in contiguous rows.
     pub(super) fn times(&self, batch: &[u32], w: &[f64], width: usize, out: &mut [f64]) {
         assert!(w.len() >= self.columns * width, "a row of W a column");
         let simd = Simd::detect();
         for (b, (out, &n)) in out.chunks_exact_mut(width).zip(batch).enumerate() {
-            // The rows of a random batch are far apart in memory.
+            // The rows of a random batch are far apart in memory, so they are prefetched.
             if let Some(&n) = batch.get(b + AHEAD) {
                 with_row!(self, n, row => row.prefetch());
             }
@@ -244,7 +244,7 @@ impl Sparse {
         }
     }
 
-    /// Computes `out += X_batchᵀ R`. `R` has `batch × width` elements in contiguous rows.
+    /// Computes `out += X_batchᵀ R`, where `R` has `batch × width` elements in contiguous rows.
     pub(super) fn transposed_times(&self, batch: &[u32], r: &[f64], width: usize, out: &mut [f64]) {
         assert!(out.len() >= self.columns * width, "a row of out a column");
         let simd = Simd::detect();
@@ -276,7 +276,7 @@ impl Sparse {
 }
 
 jensen_math::simd_fn! {
-    /// Computes `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row, for at least eight columns of W.
+    /// Computes `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row. W must have at least eight columns.
     fn combine, combine_fn = <V, R: SparseRow>(row: R, w: &[f64], out: &mut [f64]) {
         let vectors = out.len().div_ceil(LANES);
         let mut first = 0;
@@ -295,7 +295,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Computes `out[cᵢ, ·] += xᵢ r` over the entries of a row, for at least eight numbers in `r`.
+    /// Computes `out[cᵢ, ·] += xᵢ r` over the entries of a row. `r` must have at least eight elements.
     fn distribute, distribute_fn = <V, R: SparseRow>(row: R, r: &[f64], out: &mut [f64]) {
         let vectors = r.len().div_ceil(LANES);
         let mut first = 0;
@@ -316,8 +316,8 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Returns the number of vectors in the next block, given the number left. It is at most four, and a single vector
-/// never follows other blocks.
+/// Returns the number of vectors in the next block, given the number of vectors left. It is at most four. A block of a
+/// single vector never follows another block.
 #[inline(always)]
 fn block(left: usize) -> usize {
     match left {
@@ -327,8 +327,8 @@ fn block(left: usize) -> usize {
     }
 }
 
-/// Returns the offsets of a block's vectors. The last vector of a row ends with the row, and may overlap the vector
-/// before it, which belongs to the same block.
+/// Returns the offsets of the vectors in a block. The last vector of a row ends where the row ends, so it may overlap
+/// the vector before it, which belongs to the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];
@@ -338,10 +338,11 @@ fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     starts
 }
 
-/// Computes a block of [`combine`]. Even and odd entries are added separately, which hides the latency of additions.
+/// Computes a block of [`combine`]. Even-numbered and odd-numbered entries are summed separately, which hides the
+/// latency of additions.
 ///
 /// # Safety
-/// W has a row of `out.len() ≥ 8` numbers for every column of the row.
+/// W must have a row of `out.len() ≥ 8` numbers for every column that the sparse row uses.
 #[inline(always)]
 unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
     row: R,
@@ -389,10 +390,10 @@ unsafe fn add_scaled<V: F64x8, const C: usize>(
     }
 }
 
-/// Computes a block of [`distribute`]. All loads of an entry come before its stores, so that vectors may overlap.
+/// Computes a block of [`distribute`]. All loads of an entry come before its stores, so the vectors may overlap.
 ///
 /// # Safety
-/// `out` has a row of `r.len() ≥ 8` numbers for every column of the row.
+/// `out` must have a row of `r.len() ≥ 8` numbers for every column that the sparse row uses.
 #[inline(always)]
 unsafe fn distribute_block<V: F64x8, R: SparseRow, const C: usize>(
     row: R,
@@ -428,7 +429,8 @@ unsafe fn distribute_block<V: F64x8, R: SparseRow, const C: usize>(
 mod tests {
     use super::*;
 
-    /// A third of the bytes are non-zero. Vectors divide some of the widths and not others.
+    /// Compares products with sums over entries. A third of the bytes are non-zero, and some of the widths are
+    /// multiples of a vector's length while others are not.
     #[test]
     fn products_are_sums_over_entries() {
         let (rows, columns) = (7, 23);

@@ -1,4 +1,5 @@
-//! Computes the log density and gradient of the eight schools model (Rubin 1981), non-centred, at a few draws.
+//! Computes the log density and the gradient of the eight schools model (Rubin 1981) in its non-centred form at a few
+//! draws.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{Builder, Execution, ExprError};

@@ -1,4 +1,5 @@
-//! Measures the seconds per draw of a hierarchical regression's value, gradient and Hessian-vector product.
+//! Measures the time per draw of the value, the gradient and the Hessian-vector product of a hierarchical regression,
+//! in seconds.
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, Graph, GraphDensity};
 use std::time::Instant;

@@ -1,13 +1,13 @@
-//! Measures the processor time of the gradient of large regressions, in nanoseconds per observation and draw, for
-//! every instruction set of this machine. Run `cargo run --release -p jensen-graph --example regression_speed [ROWS
-//! [LIKELIHOOD [SIMD]]]`.
+//! Measures the processor time that the gradient of a large regression takes, in nanoseconds per observation and draw.
+//! Every instruction set of the machine is measured. Run `cargo run --release -p jensen-graph --example
+//! regression_speed [ROWS [LIKELIHOOD [SIMD]]]`.
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId};
 use jensen_math::simd::Simd;
 
 const PREDICTORS: usize = 8;
 const LANES: usize = 64;
-/// The number of evaluations between readings of the clock, which has a coarse resolution.
+/// The number of evaluations between two readings of the clock, whose resolution is coarse.
 const REPEATS: usize = 8;
 
 fn noise(at: usize) -> f64 {

@@ -1,5 +1,5 @@
-//! Evaluates a graph as a log density. Programs for the value, the gradient and Hessian-vector products run over blocks
-//! of lanes on several threads.
+//! Evaluates a graph as a log density. Separate programs compute the value, the gradient and Hessian-vector products.
+//! The programs process blocks of lanes on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,8 +13,8 @@ use crate::ops::{ElemOp, Op};
 use crate::passes;
 use crate::pattern::pattern;
 
-/// The largest size of a linearisation in bytes. Reading back more stored values from memory would cost more than
-/// recomputing them, so for larger sizes every product recomputes the primal values.
+/// The largest size, in bytes, of the stored values of a linearisation. Reading more stored values back from memory
+/// would cost more than computing them again. If the limit is exceeded, every product recomputes the primal values.
 const SAVED_LIMIT: usize = 4 << 20;
 
 /// Settings for executing a graph.
@@ -22,7 +22,7 @@ const SAVED_LIMIT: usize = 4 << 20;
 pub struct Execution {
     /// The SIMD instruction set.
     pub simd: Simd,
-    /// The largest number of threads. If it is 1, the caller's thread does the work.
+    /// The largest number of threads. If it is 1, all work is done on the caller's thread.
     pub threads: usize,
 }
 
@@ -35,9 +35,9 @@ impl Default for Execution {
     }
 }
 
-/// A log density given by a graph. The first input of the graph is the draw z (length d, per lane), and the first
-/// output is the scalar log density. The constructor optimises, differentiates and plans the graph once. The programs
-/// for second derivatives are built on first use.
+/// A log density that is given by a graph. The first input of the graph is the draw z, a per-lane vector of length d.
+/// The first output is the log density, a scalar. The constructor optimises, differentiates and plans the graph. The
+/// programs for second derivatives are built when they are first used.
 pub struct GraphDensity {
     dim: usize,
     execution: Execution,
@@ -49,17 +49,17 @@ pub struct GraphDensity {
     pattern: OnceLock<Option<Arc<Pattern>>>,
     ending: Ending,
     capacity: usize,
-    /// The bound records, or the first `capacity` of them if `None`.
+    /// The bound records. `None` stands for the first `capacity` records.
     batch: Option<Vec<u32>>,
 }
 
 struct SecondOrder {
-    /// Computes the primal and adjoint values that products need, from z.
+    /// Computes, from z, the primal and adjoint values that the products need.
     linearise: Program,
     saved_rows: usize,
-    /// Computes the product from (z, v, saved).
+    /// Computes the Hessian-vector product from z, v and the saved values.
     apply: Program,
-    /// Computes the product from (z, v) without saved values.
+    /// Computes the Hessian-vector product from z and v alone, without saved values.
     recompute: Program,
 }
 
@@ -69,8 +69,8 @@ impl SecondOrder {
     }
 }
 
-/// The scratch memory of a [`GraphDensity`], with one arena per thread for each program in use, and the last
-/// linearisation.
+/// The scratch memory of a [`GraphDensity`]. The memory contains one arena per thread for each program in use, and the
+/// most recent linearisation.
 #[derive(Default)]
 pub struct GraphWorkspace {
     value: Threads,
@@ -102,9 +102,9 @@ pub(crate) struct Columns {
     rows: usize,
 }
 
-// SAFETY: every thread writes only the lanes of its own blocks.
+// SAFETY: every thread writes only to the lanes of its own blocks.
 unsafe impl Send for Columns {}
-// SAFETY: every thread writes only the lanes of its own blocks.
+// SAFETY: every thread writes only to the lanes of its own blocks.
 unsafe impl Sync for Columns {}
 
 impl Columns {
@@ -121,8 +121,8 @@ impl Columns {
     /// No two threads may write the same lanes.
     pub(crate) unsafe fn write(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
-        // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, where rows are those of the program's
-        // output, and `for_blocks` divides `total` into blocks, so all lanes are inside.
+        // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, and the output of the program has the
+        // same number of rows. `for_blocks` divides `total` into blocks, so all lanes are inside the matrix.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 lanes.as_ptr(),
@@ -141,8 +141,8 @@ impl Columns {
     pub(crate) unsafe fn add(&self, row: usize, first: usize, lanes: &[f64]) {
         debug_assert!(row < self.rows && first + lanes.len() <= self.total);
         for (i, value) in lanes.iter().enumerate() {
-            // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, where rows are those of the
-            // program's output, and `for_blocks` divides `total` into blocks, so all lanes are inside.
+            // SAFETY: `new` checked that the matrix has `rows` rows of `total` lanes, and the output of the program has
+            // the same number of rows. `for_blocks` divides `total` into blocks, so all lanes are inside the matrix.
             unsafe { *self.data.add(row * self.total + first + i) += value };
         }
     }
@@ -152,16 +152,17 @@ impl GraphDensity {
     /// Optimises, differentiates and plans `graph`. If the graph has a record axis, all records are bound.
     ///
     /// # Panics
-    /// Panics if the graph does not have the required form, which is a bug in the front end.
+    /// Panics if the graph does not have the required form. This would be a bug in the front end.
     pub fn new(graph: &Graph, execution: Execution) -> Self {
         Self::for_batches(graph, execution, usize::MAX)
     }
 
-    /// Like [`new`](Self::new), but for batches of at most `capacity` records, or of all records if there are fewer.
-    /// Memory and blocks of lanes are planned for this number, and the first records are bound.
+    /// Like [`new`](Self::new), but plans for batches of at most `capacity` records. If the graph has fewer records,
+    /// batches of all records are planned for. Memory and blocks of lanes are sized for this number of records, and
+    /// initially the first records are bound.
     ///
     /// # Panics
-    /// Panics as [`new`](Self::new) does.
+    /// Panics under the same conditions as [`new`](Self::new).
     pub fn for_batches(graph: &Graph, execution: Execution, capacity: usize) -> Self {
         match Self::made(graph, execution, capacity, &|| None) {
             Ok(density) => density,
@@ -169,14 +170,14 @@ impl GraphDensity {
         }
     }
 
-    /// Like [`new`](Self::new), but ends once `asked` returns a reason. It calls `asked` before each step of the
-    /// construction, and from time to time during differentiation.
+    /// Like [`new`](Self::new), but stops as soon as `asked` returns a reason. The constructor calls `asked` before
+    /// each of its steps, and repeatedly during differentiation.
     ///
     /// # Errors
-    /// Returns the reason.
+    /// Returns the reason that `asked` returned.
     ///
     /// # Panics
-    /// Panics as [`new`](Self::new) does.
+    /// Panics under the same conditions as [`new`](Self::new).
     pub fn new_unless(
         graph: &Graph,
         execution: Execution,
@@ -230,8 +231,8 @@ impl GraphDensity {
         })
     }
 
-    /// Sets an external interrupt of evaluations. Values that are not computed in time are NaN. Callers must not use
-    /// results after an interrupt.
+    /// Sets an interrupt that can end evaluations from outside. Values that have not been computed when the interrupt
+    /// occurs are NaN. Callers must not use the results of an interrupted evaluation.
     #[must_use]
     pub fn ended_by(mut self, ending: Ending) -> Self {
         self.value.end_by(&ending);
@@ -244,7 +245,7 @@ impl GraphDensity {
         Self { ending, ..self }
     }
 
-    /// Returns the number of instructions of one gradient.
+    /// Returns the number of instructions in the program that computes one gradient.
     pub fn instructions(&self) -> usize {
         self.gradient.instructions()
     }
@@ -259,7 +260,7 @@ impl GraphDensity {
         &self.gradient
     }
 
-    /// Returns the size in bytes of constants, data and one thread's block of lanes for the gradient.
+    /// Returns the memory, in bytes, for constants, data and one thread's block of lanes when the gradient is computed.
     pub fn peak_bytes(&self) -> usize {
         self.gradient.data_bytes() + self.gradient.arena_bytes()
     }
@@ -269,12 +270,13 @@ impl GraphDensity {
         self.execution.threads = threads.max(1);
     }
 
-    /// Binds a batch of records, which may contain a record several times. Values, gradients and Hessian-vector
-    /// products then refer to the density of these records. The plan stays the same, and earlier linearisations become
+    /// Binds a batch of records, in which a record may occur several times. Values, gradients and Hessian-vector
+    /// products then refer to the density of these records. The plan is unchanged, but earlier linearisations become
     /// invalid.
     ///
     /// # Panics
-    /// Panics if the batch has more records than planned, or if it contains a record that does not exist.
+    /// Panics if the batch has more records than the plan allows, or if it contains the index of a record that does not
+    /// exist.
     pub fn bind_records(&mut self, batch: &[u32]) {
         self.value.bind(batch);
         self.gradient.bind(batch);
@@ -288,7 +290,7 @@ impl GraphDensity {
         block_width(program, self.execution.threads, total)
     }
 
-    /// Returns the programs for second derivatives, or `None` if an interrupt ends their construction.
+    /// Returns the programs for second derivatives, or `None` if an interrupt stopped their construction.
     fn second(&self) -> Option<&SecondOrder> {
         if self.second.get().is_none() {
             let making = self.making.lock();
@@ -351,8 +353,8 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Computes the products of the Hessians at `z` with `v`. `saved` has one piece per block, or no pieces, in which
-    /// case the program computes everything.
+    /// Computes the products of the Hessians at `z` with `v`. `saved` contains one piece for each block. If it is
+    /// empty, the program also computes the values that would otherwise have been saved.
     fn product(
         &self,
         program: &Program,
@@ -382,7 +384,7 @@ impl GraphDensity {
                     inputs[2] = piece;
                 }
                 program.run(&mut state.arena, &inputs, lanes);
-                // SAFETY: blocks have their own lanes.
+                // SAFETY: different blocks write to different lanes.
                 program.output(&state.arena, &inputs, 0, lanes, |i, row| unsafe {
                     products.write(i, first, &row[..count]);
                 });
@@ -391,12 +393,12 @@ impl GraphDensity {
     }
 }
 
-/// The smallest number of values per thread for which another thread is woken. For fewer values, waking a thread costs
-/// more than it saves.
+/// The smallest number of values per thread for which another thread is used. With fewer values, waking the thread
+/// costs more time than it saves.
 const GRAIN: usize = 1 << 15;
 
-/// Returns the number of lanes of a block. If the program has solvers, it is at most the size at which every thread has
-/// one block.
+/// Returns the number of lanes in a block. If the program contains solvers, blocks are made small enough for every
+/// thread to have one.
 fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     match program.solves() {
         false => program.block(),
@@ -407,7 +409,7 @@ fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     }
 }
 
-/// Runs a program over all blocks of `total` lanes. Each block is evaluated by `block(first, count, state)`.
+/// Runs a program over all blocks of `total` lanes. The closure `block(first, count, state)` evaluates each block.
 pub(crate) fn for_blocks(
     threads: usize,
     program: &Program,
@@ -439,7 +441,7 @@ pub(crate) fn for_blocks(
         (0..blocks).for_each(|k| run(k, &mut states[0]));
         return;
     }
-    // The assignment of blocks to threads is random, but the result of a block is not.
+    // Which thread evaluates a block varies from run to run, but the result of the block does not.
     let next = AtomicUsize::new(0);
     rayon::scope(|scope| {
         for state in &mut states[..threads] {
@@ -457,8 +459,9 @@ pub(crate) fn for_blocks(
     });
 }
 
-/// Returns the values that a product needs, that do not depend on `v`, and that cost more to compute than to read back
-/// from memory. These are transcendental functions, reductions and matrix results. Cheap arithmetic is repeated.
+/// Returns the values to save for Hessian-vector products. These values are needed by a product, do not depend on `v`,
+/// and are more expensive to compute than to read back from memory: transcendental functions, reductions and matrix
+/// results. Cheap arithmetic is repeated instead.
 fn cut_set(graph: &Graph, v: NodeId) -> Vec<NodeId> {
     let mut tangent = vec![false; graph.len()];
     for id in graph.ids() {
@@ -550,7 +553,7 @@ impl LogDensity for GraphDensity {
     }
 
     fn work(&self) -> Option<u64> {
-        // The cost of a solver differs from point to point, so no work is reported.
+        // The cost of a solver varies from point to point, so no estimate of the work is reported.
         (!self.gradient.solves()).then(|| self.gradient.work() as u64)
     }
 
@@ -571,7 +574,7 @@ impl LogDensity for GraphDensity {
                 let lanes = pack(z, first, count, &mut state.inputs[0]);
                 let inputs = views(&state.inputs);
                 self.value.run(&mut state.arena, &inputs, lanes);
-                // SAFETY: blocks have their own lanes.
+                // SAFETY: different blocks write to different lanes.
                 self.value
                     .output(&state.arena, &inputs, 0, lanes, |_, row| unsafe {
                         values.write(0, first, &row[..count])
@@ -604,7 +607,7 @@ impl LogDensity for GraphDensity {
                 let inputs = views(&state.inputs);
                 self.gradient.run(&mut state.arena, &inputs, lanes);
                 for (which, columns) in [values, gradients].into_iter().enumerate() {
-                    // SAFETY: blocks have their own lanes.
+                    // SAFETY: different blocks write to different lanes.
                     self.gradient
                         .output(&state.arena, &inputs, which, lanes, |i, row| unsafe {
                             columns.write(i, first, &row[..count]);
@@ -632,7 +635,7 @@ impl TwiceDifferentiable for GraphDensity {
             ws.saved.clear();
             return;
         }
-        // There is one piece per block of the program that will read it.
+        // The pieces correspond to the blocks of the program that will read them.
         let blocks = z.lanes().div_ceil(width);
         ws.saved.resize(blocks, Vec::new());
         let pieces: Vec<Columns> = (0..blocks)
@@ -662,7 +665,7 @@ impl TwiceDifferentiable for GraphDensity {
                             while done < lanes {
                                 let (k, at) = ((first + done) / width, (first + done) % width);
                                 let take = (lanes - done).min(pieces[k].total - at);
-                                // SAFETY: blocks have their own lanes.
+                                // SAFETY: different blocks write to different lanes.
                                 unsafe { pieces[k].write(start + i, at, &row[done..done + take]) };
                                 done += take;
                             }
@@ -693,7 +696,7 @@ impl TwiceDifferentiable for GraphDensity {
         self.product(&second.apply, &mut ws.apply, &ws.saved, z, v, out);
     }
 
-    /// Computes a single product, so the primal values are used at once and not stored.
+    /// Computes a single product. The primal values are used immediately, so they are not stored.
     fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         match self.second() {
             Some(second) => self.product(&second.recompute, &mut ws.recompute, &[], z, v, out),

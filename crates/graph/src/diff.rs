@@ -1,19 +1,19 @@
-//! Differentiates graphs to graphs: gradients by reverse accumulation, and directional derivatives by forward
-//! accumulation. Hessian-vector products are the forward derivative of a gradient.
+//! Constructs graphs of derivatives: gradients by reverse accumulation, and directional derivatives by forward
+//! accumulation. Hessian-vector products are directional derivatives of a gradient.
 
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// The adjoints that reach a node, which are adjoints of its whole shape and adjoints of some of its elements. A scalar
-/// adjoint of the whole shape represents equal elements.
+/// The adjoints that reach a node. Each adjoint belongs either to the whole node or to some of its elements. A scalar
+/// adjoint of the whole node stands for the same adjoint of every element.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,
     parts: Vec<(NodeId, ScatterMap)>,
 }
 
-/// The adjoints of a node from its users. The adjoint from a per-lane user to a shared node is summed over all lanes,
-/// even if it is the same for all of them.
+/// The adjoints that a node receives from its users. If a shared node has a per-lane user, the adjoint from this user
+/// is summed over all lanes, even if it is the same in every lane.
 #[derive(Default, Clone)]
 struct Adjoint {
     once: Sources,
@@ -21,8 +21,8 @@ struct Adjoint {
 }
 
 impl Graph {
-    /// Returns the gradient of the scalar `output` with respect to `wrt`. There is one result for each node in `wrt`,
-    /// with the shape of that node. For a shared node, the gradient is the sum over lanes.
+    /// Returns the gradient of the scalar `output` with respect to the nodes `wrt`. The result contains one node for
+    /// each node in `wrt`, with the same shape. The gradient with respect to a shared node is a sum over the lanes.
     ///
     /// # Panics
     /// Panics if `output` is not a scalar.
@@ -33,14 +33,14 @@ impl Graph {
         }
     }
 
-    /// Like [`gradient`](Self::gradient), but ends and returns the reason once `asked` returns one.
+    /// Like [`gradient`](Self::gradient), but stops as soon as `asked` returns a reason, and returns this reason.
     pub(crate) fn gradient_unless(
         &mut self,
         output: NodeId,
         wrt: &[NodeId],
         asked: &dyn Fn() -> Option<String>,
     ) -> Result<Vec<NodeId>, String> {
-        /// The number of nodes between two calls of `asked`.
+        /// The number of nodes that are differentiated between two calls of `asked`.
         const ASK_EVERY: usize = 1024;
         assert!(self.shape(output).is_scalar(), "the gradient of a scalar");
         let active = self.depends_on(wrt);
@@ -150,8 +150,8 @@ impl Graph {
                         continue;
                     }
                     let product = if op == crate::ops::ElemOp::Select {
-                        // A selection replaces a product with 0 or 1, because the branch that is not taken may have an
-                        // infinite slope.
+                        // The product with the condition, which is 0 or 1, is replaced by a selection. The branch that
+                        // is not taken may have an infinite slope, and the product of 0 and ∞ would be NaN.
                         let zero = self.constant(0.0);
                         match which {
                             0 => continue,
@@ -191,8 +191,8 @@ impl Graph {
         }
     }
 
-    /// Returns the contribution to an argument of shape `to` from an elementwise result of shape `from`. A broadcast
-    /// scalar receives the sum.
+    /// Returns what an elementwise result of shape `from` contributes to the adjoint of an argument of shape `to`. A
+    /// scalar argument that was broadcast receives the sum of the elements.
     fn reduce(&mut self, product: NodeId, from: Shape, to: Shape) -> NodeId {
         if !to.is_scalar() || from.is_scalar() {
             return product;
@@ -211,8 +211,8 @@ impl Graph {
         });
     }
 
-    /// Returns the derivative of `outputs` along a direction. `seeds` contains the tangents of some nodes, each with
-    /// the shape of the node. `None` represents a derivative of zero.
+    /// Returns the derivatives of `outputs` along a direction. `seeds` contains the tangents of some nodes. Each
+    /// tangent has the shape of its node. `None` stands for a derivative of zero.
     pub fn tangent(
         &mut self,
         outputs: &[NodeId],

@@ -1,12 +1,12 @@
 //! Builds log densities from Rust expressions.
 //!
-//! A [`Builder`] owns the graph. An [`Expr`] is a handle to one of its values, a scalar or a vector, with the
-//! arithmetic operators and the elementary functions. Scalars broadcast against vectors. Constraint helpers
-//! ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and add the log-Jacobian of the transform
-//! to the density.
+//! A [`Builder`] owns the graph under construction. An [`Expr`] is a handle to a value in this graph, which is either a
+//! scalar or a vector. Expressions support the arithmetic operators and the elementary functions. Scalars broadcast
+//! against vectors. Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and add
+//! the log-Jacobian of the transform to the density.
 //!
-//! Errors (mismatched lengths, an index out of range) do not panic immediately. The builder stores the first error with
-//! its location in the source, and [`Builder::try_density`] returns it.
+//! Errors, such as mismatched lengths or an index out of range, do not panic immediately. The builder stores the first
+//! error together with its source location, and [`Builder::try_density`] returns that error.
 //!
 //! ```
 //! use jensen_density::{Lanes, LanesMut, LogDensity};
@@ -61,12 +61,12 @@ use crate::passes;
 
 pub use matrix::{Matrix, RecordMatrix};
 
-/// An error in an expression, with its location in the source.
+/// An error in an expression, with its source location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
     /// A description of the error.
     pub message: String,
-    /// The location in the caller's source.
+    /// The source location at which the caller built the invalid expression.
     pub location: &'static Location<'static>,
 }
 
@@ -93,23 +93,23 @@ struct State {
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 
-/// A value of a [`Builder`], which is a scalar, a vector, or one vector per record.
+/// A value of a [`Builder`]. The value is a scalar, a vector, or one vector for each record.
 #[derive(Clone, Copy)]
 pub struct Expr<'b> {
     builder: &'b Builder,
     node: NodeId,
 }
 
-/// A column with one element index per record.
+/// A column of data that assigns an element index to each record.
 #[derive(Clone, Copy)]
 pub struct RecordIndices<'b> {
     builder: &'b Builder,
     column: Option<RecordId>,
-    /// One more than the largest index.
+    /// One more than the largest index, which is the least length that a gathered vector may have.
     least: u32,
 }
 
-/// A type that can be used as an expression, which is an [`Expr`] or a number.
+/// A type that can be used as an operand of an expression, which is either an [`Expr`] or a number.
 pub trait Operand<'b> {
     /// Converts the value to an expression of `builder`.
     fn expr(self, builder: &'b Builder) -> Expr<'b>;
@@ -141,12 +141,12 @@ impl Builder {
         Self::default()
     }
 
-    /// Creates an unconstrained parameter, the next element of the draw.
+    /// Creates an unconstrained parameter, which is the next element of the draw.
     pub fn parameter(&self) -> Expr<'_> {
         self.parameters(1)
     }
 
-    /// Creates a vector of `n` unconstrained parameters, the next `n` elements of the draw.
+    /// Creates a vector of `n` unconstrained parameters, which are the next `n` elements of the draw.
     pub fn parameters(&self, n: usize) -> Expr<'_> {
         let mut state = self.state.borrow_mut();
         let node = state.graph.input(n);
@@ -165,14 +165,14 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Creates a `rows × cols` matrix of data, given column after column.
+    /// Creates a `rows × cols` matrix of data. `values` lists the elements column by column.
     #[track_caller]
     pub fn matrix(&self, rows: usize, cols: usize, values: &[f64]) -> Matrix<'_> {
         self.data(values).reshape(rows, cols)
     }
 
     /// Creates a column of data along the record axis, with one number per record. All columns must have the same
-    /// number of records. [`GraphDensity::bind_records`] binds a batch of them.
+    /// number of records. [`GraphDensity::bind_records`] selects the records of a batch.
     #[track_caller]
     pub fn record(&self, values: &[f64]) -> Expr<'_> {
         if let Err(message) = self.check_records(values.len()) {
@@ -182,7 +182,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Creates columns of data along the record axis, with `width` numbers per record, one record after another.
+    /// Creates columns of data along the record axis, with `width` numbers per record. `values` lists all numbers of
+    /// the first record, then those of the second, and so on.
     #[track_caller]
     pub fn record_matrix(&self, values: &[f64], width: usize) -> RecordMatrix<'_> {
         if width > 0 && !values.len().is_multiple_of(width) {
@@ -197,7 +198,7 @@ impl Builder {
         RecordMatrix::new(columns)
     }
 
-    /// Creates a column of indices along the record axis, for [`Expr::gather_record`].
+    /// Creates a column with one index per record, for use with [`Expr::gather_record`].
     #[track_caller]
     pub fn record_indices(&self, indices: &[usize]) -> RecordIndices<'_> {
         let narrow: Result<Vec<u32>, _> = indices.iter().map(|&i| u32::try_from(i)).collect();
@@ -249,7 +250,7 @@ impl Builder {
         })
     }
 
-    /// Returns the sum of several values, which broadcast against each other.
+    /// Returns the sum of several terms, which broadcast against each other.
     #[track_caller]
     pub fn total<'b>(&'b self, terms: impl IntoIterator<Item = Expr<'b>>) -> Expr<'b> {
         let terms: Vec<Expr<'b>> = terms.into_iter().collect();
@@ -260,11 +261,12 @@ impl Builder {
         })
     }
 
-    /// Builds a graph with one input, the draw, and one output, `log_density` plus the log-Jacobians of the
-    /// constraints. The draw consists of all parameters in the order of their creation.
+    /// Builds a graph with one input and one output. The input is the draw, which consists of all parameters in the
+    /// order of their creation. The output is `log_density` plus the log-Jacobians of the constraints.
     ///
     /// # Errors
-    /// Returns the first error in this builder, or an error if the density is not a scalar or there are no parameters.
+    /// Returns the first error that this builder recorded. Also fails if the density is not a scalar or if there are no
+    /// parameters.
     #[track_caller]
     pub fn try_graph(&self, log_density: Expr<'_>) -> Result<Graph, ExprError> {
         let location = Location::caller();
@@ -309,10 +311,10 @@ impl Builder {
         Ok(graph)
     }
 
-    /// Builds the density, differentiates it and makes it ready to run; see [`try_graph`](Self::try_graph).
+    /// Builds the density, differentiates it and prepares it for evaluation; see [`try_graph`](Self::try_graph).
     ///
     /// # Errors
-    /// Fails as [`try_graph`](Self::try_graph) does.
+    /// Fails under the same conditions as [`try_graph`](Self::try_graph).
     #[track_caller]
     pub fn try_density(
         &self,
@@ -341,7 +343,7 @@ impl Builder {
         }
     }
 
-    /// Records the message if it is the first error, and returns a placeholder for the value.
+    /// Records the message if it is the first error, and returns a placeholder for the value that could not be built.
     #[track_caller]
     fn fail(&self, message: String) -> Expr<'_> {
         let location = Location::caller();
@@ -351,8 +353,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Adds a node and sets its site to the caller's location in its source, so that copies of an expression in a loop
-    /// are recognised.
+    /// Adds a node whose site is the source location of the caller, so that copies of an expression in an unrolled loop
+    /// can be recognised.
     #[track_caller]
     fn emit(
         &self,
@@ -416,7 +418,7 @@ impl<'b> Expr<'b> {
         self.builder.state.borrow().graph.shape(self.node)
     }
 
-    /// Returns the number of elements, per record for a value along the record axis.
+    /// Returns the number of elements. For a value along the record axis, this is the number of elements per record.
     #[expect(clippy::len_without_is_empty, reason = "values are seldom empty")]
     pub fn len(self) -> usize {
         self.shape().len as usize
@@ -460,13 +462,13 @@ impl<'b> Expr<'b> {
         self.gather(&[i])
     }
 
-    /// Returns the elements of a range.
+    /// Returns the elements in a range of indices.
     #[track_caller]
     pub fn slice(self, range: Range<usize>) -> Expr<'b> {
         self.gather(&range.collect::<Vec<usize>>())
     }
 
-    /// Returns the elements at `indices`, which count from zero and may repeat.
+    /// Returns the elements at `indices`. Indices count from zero and may repeat.
     #[track_caller]
     pub fn gather(self, indices: &[usize]) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -482,7 +484,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns for each record the element at the record's index.
+    /// Selects one element for each record, at the index that `indices` contains for that record.
     #[track_caller]
     pub fn gather_record(self, indices: RecordIndices<'b>) -> Expr<'b> {
         if !std::ptr::eq(indices.builder, self.builder) {
@@ -500,7 +502,8 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// Returns the sum of all elements, over all records of the batch for a value along the record axis.
+    /// Returns the sum of all elements. For a value along the record axis, the sum extends over all records of the
+    /// batch.
     #[track_caller]
     pub fn sum(self) -> Expr<'b> {
         self.builder
@@ -530,7 +533,7 @@ impl<'b> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.max(x)))
     }
 
-    /// Returns the cumulative sums, starting with the first element.
+    /// Returns the cumulative sums. The first of them is the first element.
     #[track_caller]
     pub fn cumsum(self) -> Expr<'b> {
         self.fixed(|graph, x| Ok(graph.cumsum(x)))
@@ -557,7 +560,7 @@ impl<'b> Expr<'b> {
         condition.elementwise(ElemOp::Select, &[self, other])
     }
 
-    /// Arranges a vector as a `rows × cols` matrix, column after column.
+    /// Arranges the elements of a vector as a `rows × cols` matrix in column-major order.
     #[track_caller]
     pub fn reshape(self, rows: usize, cols: usize) -> Matrix<'b> {
         Matrix::new(self, rows, cols)

@@ -1,8 +1,8 @@
 //! The tables of an expression graph: nodes, constants, index lists, record columns and outputs.
 //!
-//! Every value is a flat list of elements for each draw, in column-major order for matrices. At run time, each element
-//! is one row of contiguous lanes. Typed ids refer to rows of the tables. A node's arguments always precede it, so the
-//! node table is in topological order.
+//! A value is a flat list of elements, and a matrix is stored in column-major order. Each draw has its own elements. At
+//! run time, each element is a row that contains one number for each lane. Nodes and table entries are identified by
+//! typed ids. The arguments of a node always precede the node, so the node table is in topological order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -48,7 +48,7 @@ id!(
     "%"
 );
 id!(
-    /// The id of a constant table.
+    /// The id of a table of constants.
     ConstId,
     "c"
 );
@@ -58,7 +58,7 @@ id!(
     "i"
 );
 id!(
-    /// The id of a solver with its body.
+    /// The id of a solver, which includes the body of the solver.
     SolverId,
     "s"
 );
@@ -68,11 +68,11 @@ id!(
     "r"
 );
 
-/// The number of elements of a value, which is `len`, or `len` per record of the batch if `record` is true. In the
-/// latter case, element j of record r is at `r * len + j`.
+/// The number of elements of a value. If `record` is false, it is `len`. If `record` is true, it is `len` for each
+/// record of the batch, and element j of record r is at position `r * len + j`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Shape {
-    /// The number of elements, per record if `record` is true.
+    /// The number of elements, counted per record if `record` is true.
     pub len: u32,
     /// Whether the value runs along the record axis.
     pub record: bool,
@@ -112,13 +112,14 @@ impl Shape {
     }
 }
 
-/// The time at which a value becomes known, and the number of its copies. The variants are in the order of
-/// binding. A result has the latest placement of its arguments.
+/// The time at which a value becomes known, which also determines how many copies of the value exist. The variants are
+/// ordered from the earliest time to the latest. A result has the latest placement among its arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Placement {
-    /// The value is known when the graph is built. Constructors fold operations on these values.
+    /// The value is known when the graph is built. Constructors evaluate operations on such values immediately.
     Constant,
-    /// All lanes have the same value, which is known once a batch is bound. Examples are record data and shared inputs.
+    /// All lanes have the same value, which becomes known when a batch is bound. Examples are record data and shared
+    /// inputs.
     Shared,
     /// Each lane has its own value.
     Lane,
@@ -133,8 +134,9 @@ pub struct Node {
     pub shape: Shape,
     /// The placement of the result.
     pub placement: Placement,
-    /// The source expression from which the node comes, or zero if it is unknown. Nodes of the same source expression
-    /// have the same site, which identifies unrolled copies of one loop body.
+    /// A number that identifies the source expression from which the node was built, or zero if it is unknown. Nodes
+    /// that were built from the same source expression have the same site. The copies of an unrolled loop body are
+    /// recognised by their sites.
     pub site: u32,
     args: (u32, u32),
 }
@@ -144,19 +146,19 @@ pub struct Node {
 pub struct Input {
     /// The number of elements.
     pub len: usize,
-    /// The placement: [`Placement::Lane`] for a draw, and [`Placement::Shared`] for a value that is common to all
-    /// lanes.
+    /// The placement, which is [`Placement::Lane`] for a draw and [`Placement::Shared`] for a value that is common to
+    /// all lanes.
     pub placement: Placement,
 }
 
 /// A column of data along the record axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordColumn {
-    /// A column of `width` numbers per record, record after record.
+    /// A column of `width` numbers per record. All numbers of a record are adjacent.
     Values {
         /// The number of values per record.
         width: usize,
-        /// The values of all records.
+        /// The values of all records, one record after another.
         values: Arc<[f64]>,
     },
     /// A column of one element index per record.
@@ -191,7 +193,8 @@ pub struct Graph {
     record_lookup: HashMap<u64, Vec<RecordId>>,
 }
 
-/// The FNV-1a hash function. It is fixed, so that hash-consing does not depend on the process.
+/// The FNV-1a hash function. The function has no random seed, so the result of hash-consing is the same in every
+/// process.
 #[derive(Clone)]
 struct Fnv(u64);
 
@@ -340,12 +343,12 @@ impl Graph {
         self.records.first().map(RecordColumn::count)
     }
 
-    /// Sets the source expression of new nodes; see [`Node::site`].
+    /// Sets the site of all nodes that are added from now on; see [`Node::site`].
     pub fn set_site(&mut self, site: u32) {
         self.site = site;
     }
 
-    /// Returns the source expression of new nodes.
+    /// Returns the site that new nodes receive.
     pub fn site(&self) -> u32 {
         self.site
     }
@@ -366,8 +369,8 @@ impl Graph {
         }
     }
 
-    /// Adds a node, or returns an existing equal node, so that common subexpressions exist only once. Constructors with
-    /// shape checks and simplification are in [`crate::build`].
+    /// Adds a node, or returns an existing equal node, so that every common subexpression exists only once. The
+    /// constructors in [`crate::build`] check shapes and simplify before they call this function.
     pub(crate) fn push(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         let key = node_key(op, args, shape);
         if let Some(found) = self.node_lookup.get(&key) {
@@ -381,8 +384,8 @@ impl Graph {
         self.append(op, args, shape, self.site, key)
     }
 
-    /// Returns the placement of the result of `op` on `args`. A value along the record axis is known only once a batch
-    /// is bound.
+    /// Returns the placement of the result of `op` on `args`. A value along the record axis is never constant, because
+    /// it is known only once a batch is bound.
     fn placement_of(&self, op: Op, args: &[NodeId], shape: Shape) -> Placement {
         match op {
             Op::Const(_) => Placement::Constant,
@@ -424,7 +427,7 @@ impl Graph {
         self.intern(data, |data| data.into())
     }
 
-    /// Interns a table that another graph shares, without copying its numbers.
+    /// Adds a table that is shared with another graph, without copying its numbers.
     pub(crate) fn intern_shared(&mut self, data: &Arc<[f64]>) -> ConstId {
         self.intern(data, |_| data.clone())
     }
@@ -472,8 +475,8 @@ impl Graph {
         }))
     }
 
-    /// Returns the id of a record column. Equal columns share one id. All columns of an evaluated graph have the same
-    /// length, but a graph under construction may have several axes.
+    /// Returns the id of a record column. Equal columns share one id. In a graph that is evaluated, all columns have
+    /// the same length. A graph under construction may have columns of different lengths.
     pub(crate) fn intern_record(&mut self, record: RecordColumn) -> RecordId {
         let key = match &record {
             RecordColumn::Values { values, .. } => const_key(values),
@@ -506,8 +509,8 @@ impl Graph {
         id
     }
 
-    /// Adds a node without simplification, even if an equal node exists. The parser of the text form needs this. The
-    /// caller verifies the node.
+    /// Adds a node without simplification, even if an equal node exists. The parser of the text form uses this
+    /// function, and the caller must verify the node.
     pub(crate) fn push_verbatim(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32) {
         self.append(op, args, shape, site, node_key(op, args, shape));
     }
@@ -530,7 +533,7 @@ impl Graph {
         self.indices.push(data);
     }
 
-    /// Creates an empty graph with the same inputs and record columns, in which a pass can rebuild this graph.
+    /// Creates an empty graph with the same inputs and record columns, into which a pass can rebuild this graph.
     pub(crate) fn like(&self) -> Self {
         Self {
             inputs: self.inputs.clone(),

@@ -1,7 +1,8 @@
 //! An expression graph engine with SIMD execution and graph-to-graph differentiation.
 //!
-//! A [`Graph`] is built once for a model and its data. It is differentiated into further graphs, optimised, and
-//! executed for one block of draws at a time, with the draws as the innermost, contiguous dimension.
+//! A [`Graph`] is built once for a model and its data. Further graphs for its derivatives are then constructed from it,
+//! and all of these graphs are optimised. The executor evaluates a graph for one block of draws at a time. Values are
+//! stored so that the draws of a block are contiguous in memory.
 //!
 //! | module | subject |
 //! | --- | --- |

@@ -1,8 +1,8 @@
-//! Finds the mixed second derivatives of a log density that vanish.
+//! Finds the mixed second derivatives of a log density that are zero everywhere.
 //!
-//! The analysis traces the elements of the gradient back to their coordinates. If element i does not depend on
-//! coordinate j, the derivative with respect to both is zero everywhere. Sets of coordinates are interned, because most
-//! elements of a model share a few sets.
+//! The analysis finds the coordinates on which each element of the gradient depends. If element i does not depend on
+//! coordinate j, the second derivative with respect to coordinates i and j is zero everywhere. Sets of coordinates are
+//! interned, because most elements of a model share a few sets. elements of a model share a few sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// The largest number of set members to visit while sets are joined, which takes some tenths of a second. If it is
-/// exceeded, most pairs are assumed to have a derivative. The limit is not a time limit, because the choice of families
-/// depends on the result.
+/// The largest number of set members that the analysis visits while it joins sets. Visiting this many members takes
+/// some tenths of a second. After that, the analysis assumes that most pairs of coordinates have a nonzero derivative.
+/// A time limit would be unsuitable, because the choice of families depends on the result and must be reproducible.
 const MOST: usize = 1 << 24;
 
-/// The index of an interned set, where 0 is the empty set.
+/// The index of an interned set. Index 0 is the empty set.
 type SetId = u32;
 
-/// Returns the pattern of a graph whose first input is the draw and whose second output is the gradient. Returns
-/// `None` if there is a record axis, or if too many elements depend on too many coordinates.
+/// Returns the pattern of a graph whose first input is the draw and whose second output is the gradient. Returns `None`
+/// if the graph has a record axis, or if too many elements depend on too many coordinates.
 pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     if graph.record_count().is_some() {
         return None;
@@ -73,7 +73,7 @@ fn dependence(
             };
             (0..len)
                 .map(|i| {
-                    // A product is zero if a factor is zero.
+                    // A product with a factor that is identically zero does not depend on the other factor.
                     let product =
                         matches!(op, ElemOp::Mul | ElemOp::Fma) && (is_zero(0, i) || is_zero(1, i));
                     let used = args.iter().skip(if product { 2 } else { 0 });
@@ -87,8 +87,8 @@ fn dependence(
             index.iter().map(|&i| args[0][i as usize]).collect()
         }
         Op::Scatter(maps) => {
-            // Sets that meet at one element are joined at once, because joining them one after the other costs the
-            // square of their number.
+            // All sets that meet at an element are joined in one step, because joining them one after the other would
+            // take time proportional to the square of their number.
             let mut met = vec![Vec::new(); len];
             for (arg, map) in args.iter().zip(maps) {
                 match map {
@@ -123,12 +123,13 @@ fn dependence(
             out
         }
         Op::MatMul(dims) => product(graph, id, dims, args, sets),
-        // In sums, factorisations and operations that own a graph, every element depends on every other.
+        // In sums, factorisations and operations that own a graph, every element of the result depends on every element
+        // of the arguments.
         _ => vec![sets.all(args.iter().copied()); len],
     }
 }
 
-/// Returns the sets of a matrix product. Zeros of a constant factor are skipped.
+/// Returns the set of each element of a matrix product. Zero elements of a constant factor are skipped.
 fn product(
     graph: &Graph,
     id: NodeId,
@@ -155,7 +156,8 @@ fn product(
         .map(|which| graph.constant_value(graph.args(id)[which]))
         .collect();
     let present = |which: usize, at: usize| constants[which].is_none_or(|table| table[at] != 0.0);
-    // If the constant is dense, every element depends on all of a row or column of the other factor.
+    // If the constant factor is dense, every element of the product depends on a whole row or column of the other
+    // factor.
     let whole = |table: Option<&[f64]>| table.is_some_and(|table| table.iter().all(|&x| x != 0.0));
     let mut out = vec![0; m * n];
     if whole(constants[0]) {
@@ -244,7 +246,8 @@ impl Sets {
         }
     }
 
-    /// Returns whether the analysis has given up. It then joins no more sets.
+    /// Returns whether the limit on the number of visited set members is exceeded. Once the limit is exceeded, no more
+    /// sets are joined.
     fn are_too_many(&self) -> bool {
         self.joined > MOST
     }
@@ -373,8 +376,8 @@ mod tests {
         assert!(pattern(&graph).is_none());
     }
 
-    /// There are a million entries, each the product of a row and a column, which the analysis must not visit one by
-    /// one.
+    /// The product has a million entries, each computed from a row and a column. The analysis must not visit these
+    /// entries one by one.
     #[test]
     fn a_product_of_large_matrices_takes_no_time() {
         let rows = 1000_u32;
@@ -406,8 +409,8 @@ mod tests {
 
     #[test]
     fn a_product_meets_rows_and_columns() {
-        // The entries of (z₀ z₂; z₁ z₃) squared are z₀² + z₂z₁, z₁z₀ + z₃z₁, z₀z₂ + z₂z₃ and z₁z₂ + z₃². All of them
-        // count, even if they are not read.
+        // The entries of (z₀ z₂; z₁ z₃) squared are z₀² + z₂z₁, z₁z₀ + z₃z₁, z₀z₂ + z₂z₃ and z₁z₂ + z₃². All four of
+        // them count, even if no other node reads them.
         let found = neighbours(4, |g, z| {
             let dims = MatMul {
                 m: 2,

@@ -1,16 +1,16 @@
-//! The slow reference evaluator, which computes one draw and one node at a time from the scalar definitions. It shares
-//! only the graph with the executor, and tests compare the two.
+//! The slow reference evaluator, which computes one draw and one node at a time from the scalar definitions. The
+//! evaluator and the executor share no code for evaluation, and tests compare their results.
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, Pass, ScatterMap, Solver, structural};
 use crate::solver::{self, Engine, Roles};
 use jensen_math::simd::Simd;
 
-/// Returns the values of all outputs at one draw. `inputs[slot]` contains the elements of input `slot`. `batch` lists
-/// the records of a graph with a record axis. If it is `None`, all records are used, in order.
+/// Returns the values of all outputs at one draw. `inputs[slot]` contains the elements of input `slot`. If the graph
+/// has a record axis, `batch` lists the records to use, and `None` stands for all records in order.
 ///
 /// # Panics
-/// Panics if the inputs do not have the lengths of the graph's inputs.
+/// Panics if an input does not have the length that the graph declares for it.
 pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<Vec<f64>> {
     let all: Vec<u32>;
     let batch = match batch {
@@ -23,10 +23,10 @@ pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<
     evaluate_with(graph, graph.outputs(), inputs, batch, &[])
 }
 
-/// Returns the values of all nodes at one draw, by the index of the node.
+/// Returns the values of all nodes at one draw. The index of a node is also the index of its value in the result.
 ///
 /// # Panics
-/// Panics as [`evaluate`] does.
+/// Panics under the same conditions as [`evaluate`].
 pub fn node_values(graph: &Graph, inputs: &[&[f64]]) -> Vec<Vec<f64>> {
     let batch: Vec<u32> = (0..graph.record_count().unwrap_or(0) as u32).collect();
     let nodes: Vec<NodeId> = graph.ids().collect();

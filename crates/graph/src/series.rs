@@ -1,10 +1,11 @@
-//! Finds series that a program builds from standard normal shocks, and builds the same density over the elements of the
-//! series.
+//! Finds series that a program builds from standard normal shocks, and rebuilds the density as a function of the
+//! elements of the series.
 //!
-//! In a recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1), where m_t is a function of earlier elements as in a random
-//! walk or for log variances, every element depends on all shocks before it. In terms of z the Hessian is dense. In
-//! terms of x, an element interacts only with its neighbours and with the parameters of m and s. The shocks are `z_t =
-//! (x_t − m_t)/s_t`, and the log-Jacobian is `−Σ log |s_t|`.
+//! Consider a recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1), where m_t is a function of earlier elements. Random
+//! walks and models of stochastic volatility have this form. Every element depends on all shocks before it, so the
+//! Hessian with respect to z is dense. With respect to x it is sparse, because an element interacts only with its
+//! neighbours and with the parameters of m and s. The shocks are `z_t = (x_t − m_t)/s_t`. The logarithm of the Jacobian
+//! is `−Σ log |s_t|`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,7 +24,7 @@ struct Link {
     scale: NodeId,
 }
 
-/// A log density of which some coordinates are the shocks of series.
+/// A log density in which some coordinates are the shocks of series.
 #[derive(Clone, Debug)]
 pub struct Series {
     graph: Graph,
@@ -31,9 +32,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// Finds the series of a graph, or returns `None` if there are none. The shocks are coordinates with location 0 and
-    /// scale 1 according to `scattered`. The first input of the graph contains the coordinates, and its first output is
-    /// the log density.
+    /// Finds the series of a graph, or returns `None` if there are none. The shocks are those coordinates to which
+    /// `scattered` assigns location 0 and scale 1. The first input of the graph contains the coordinates, and its first
+    /// output is the log density.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let unit = unit_normal(graph, scattered);
         if unit.len() < FEWEST {
@@ -57,10 +58,10 @@ impl Series {
         (long && stands_apart(&graph, &links)).then_some(Self { graph, links })
     }
 
-    /// Builds the density over the elements of the series instead of their shocks.
+    /// Builds the density as a function of the elements of the series instead of their shocks.
     ///
     /// # Panics
-    /// Never panics, because there is an input.
+    /// This function never panics, because the graph always has an input.
     pub fn over_elements(&self) -> Recentred {
         let input = self
             .graph
@@ -147,7 +148,7 @@ fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     out
 }
 
-/// A node in the form `location + scale · shock`. A location of `None` represents 0.
+/// A node in the form `location + scale · shock`. If the location is `None`, it is 0.
 #[derive(Clone, Copy, Debug)]
 struct Affine {
     shock: u32,
@@ -159,13 +160,13 @@ struct Search {
     graph: Graph,
     unit: BTreeSet<u32>,
     known: HashMap<NodeId, Option<Affine>>,
-    /// The nodes that are known to be elements. The search does not continue past them.
+    /// The nodes that are known to be elements of a series. The search does not continue past them.
     elements: BTreeSet<NodeId>,
 }
 
 impl Search {
-    /// Returns, for each shock, the first node that is affine in it and that precedes the next such node by more than
-    /// one step.
+    /// For each shock, finds the node that is an element of the series. The element is the first node that is affine in
+    /// the shock and is not just an intermediate result of another linear operation.
     fn links(&mut self) -> Vec<Link> {
         let ids: Vec<NodeId> = self.graph.ids().collect();
         let mut users: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
@@ -232,7 +233,8 @@ impl Search {
                         scale: one,
                     });
                 }
-                // The same operation is applied to elements of the arguments.
+                // The element of a vector operation is the same operation on the corresponding elements of the
+                // arguments.
                 if !self.is_linear(source) {
                     return None;
                 }
@@ -305,7 +307,8 @@ fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let of = |link: &Link| {
         let (mut waiting, mut seen) = (vec![link.location, link.scale], BTreeSet::new());
         let mut found = Vec::new();
-        // A location consists of a few nodes above earlier elements. A larger one is not a recursion.
+        // A location consists of only a few nodes above earlier elements. If more nodes are found, the structure is not
+        // a recursion.
         while let Some(id) = waiting.pop().filter(|_| seen.len() < 64) {
             if elements.contains(&id) {
                 found.push(id);
@@ -318,7 +321,7 @@ fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     links.iter().map(|link| (link.element, of(link))).collect()
 }
 
-/// Returns whether locations and scales depend on the shocks of the series only through its elements.
+/// Returns whether locations and scales depend on the shocks only through the elements of the series.
 fn stands_apart(graph: &Graph, links: &[Link]) -> bool {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let shocks: BTreeSet<u32> = links.iter().map(|link| link.shock).collect();
@@ -343,7 +346,8 @@ mod tests {
     use crate::centring::Spread;
     use crate::{Execution, GraphDensity, evaluate};
 
-    /// Builds a density over log s, a, and the shocks of `x_t = a x_{t−1} + s z_t`, with twelve observations.
+    /// Builds the density of an autoregression `x_t = a x_{t−1} + s z_t` with twelve observations. The coordinates are
+    /// log s, a and the shocks.
     fn autoregression() -> (Graph, Vec<Scattered>) {
         let mut g = Graph::new();
         let z = g.input(14);

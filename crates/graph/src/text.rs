@@ -1,7 +1,7 @@
 //! Prints a graph as text, and parses the text.
 //!
-//! Tables come first, followed by one node per line and the outputs. Blank lines and lines that start with `#` are
-//! skipped.
+//! The text begins with the tables. The tables are followed by one line for each node. The outputs are listed on the
+//! last line. Blank lines and lines that start with `#` are ignored.
 //!
 //! ```text
 //! c0 = [1.0, -0.5, inf]
@@ -19,9 +19,9 @@
 //! ```
 //!
 //! The line of a node contains its shape (`[]` for one element, `[n]`, or `[n/record]`), its placement, its operation
-//! with attributes and arguments, and `@site` if the site is known. Numbers are printed with enough digits to be read
-//! back exactly. A NaN other than the standard one is printed as `nan(0x…)` with its bits. Parsing adds nodes without
-//! simplification, so ids do not change. Every node is verified as it is read.
+//! with attributes and arguments, and `@site` if the site is known. Numbers are printed with enough digits to reproduce
+//! them exactly. A NaN with other bits than the standard NaN is printed as `nan(0x…)`. The parser adds nodes without
+//! simplification, so every node keeps its id. The parser verifies each node when it has read its line.
 
 mod solver;
 
@@ -44,7 +44,7 @@ const SUMMARY_ENTRIES: usize = 8;
 pub struct TextError {
     /// The number of the line, counted from one.
     pub line: usize,
-    /// The reason why the line is not valid.
+    /// The reason why the line is invalid.
     pub message: String,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A graph in readable form, which displays its text form with truncated tables.
+/// A graph in readable form. `Display` prints the text form of the graph, with long tables truncated.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a>(&'a Graph);
 
@@ -81,7 +81,7 @@ impl FromStr for Graph {
 }
 
 impl Graph {
-    /// Returns the text form with truncated tables, which cannot be parsed.
+    /// Returns the text form with long tables truncated. The parser cannot read this form.
     pub fn summary(&self) -> Summary<'_> {
         Summary(self)
     }
@@ -89,7 +89,7 @@ impl Graph {
     /// Parses the text form; see the [module documentation](self).
     ///
     /// # Errors
-    /// Returns the first line that is malformed, or whose node violates an invariant of [`verify`].
+    /// Returns the first error: a malformed line, or a node that violates an invariant of [`verify`].
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let mut reader = Reader {
             graph: Self::new(),
@@ -601,7 +601,7 @@ impl Reader {
         })
     }
 
-    /// Reads the number of a table entry such as `c3`, which must be less than `count`.
+    /// Parses the number of a table entry such as `c3`, which must be less than `count`.
     fn entry(&self, word: &str, prefix: &str, count: usize) -> Result<usize, String> {
         let number = word
             .strip_prefix(prefix)

@@ -1,16 +1,16 @@
-//! Verifies a graph between passes. In a well-formed graph:
+//! Verifies graphs between passes. A well-formed graph satisfies these conditions:
 //!
 //! 1. Every argument precedes its user.
 //! 2. The shape of every node follows from its operation and the shapes of its arguments.
 //! 3. Index lists have the required length, and every index is in range.
 //! 4. All record columns have the same number of records, and their indices are in range.
-//! 5. The placement of a node is the latest placement of its arguments, and at least shared for record data.
-//! 6. Outputs are nodes of the graph.
+//! 5. The placement of a node is the latest placement among its arguments. For record data it is at least shared.
+//! 6. Every output is a node of the graph.
 
 use crate::ir::{Graph, NodeId, RecordColumn, Shape};
 use crate::ops::{Op, ScatterMap};
 
-/// Checks the invariants of a graph, and describes the first violated one in the error.
+/// Checks the invariants of a graph. The error describes the first invariant that is violated.
 pub fn verify(graph: &Graph) -> Result<(), String> {
     for id in graph.ids() {
         verify_node(graph, id)
@@ -31,7 +31,7 @@ pub fn verify(graph: &Graph) -> Result<(), String> {
     }
 }
 
-/// Runs [`verify`] in debug builds. A violation is a bug in a pass.
+/// Runs [`verify`] in debug builds. A violation means that a pass has a bug.
 pub(crate) fn debug_verify(graph: &Graph) {
     if cfg!(debug_assertions)
         && let Err(problem) = verify(graph)
@@ -48,7 +48,8 @@ fn expect(actual: Shape, wanted: Shape, what: &str) -> Result<(), String> {
     }
 }
 
-/// Checks the invariants of a node, whose table entries must exist, and describes the first violated one.
+/// Checks the invariants of a node, whose table entries must exist. The error describes the first invariant that is
+/// violated.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: what each operation asks of its arguments"

@@ -1,5 +1,5 @@
-//! An auto-encoder of small digits. The example trains the model, prints the ELBO of held-out digits, encodes a digit,
-//! draws new digits and stores the weights.
+//! An auto-encoder for images of small digits. The example trains the model, prints the ELBO of held-out digits,
+//! encodes one digit, draws new digits and stores the weights.
 //!
 //! `cargo run --release -p jensen --example autoencoder`
 

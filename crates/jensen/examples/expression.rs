@@ -1,5 +1,6 @@
-//! A hierarchical model written as a Rust expression, without Stan: the effects of coaching in eight schools, with a
-//! non-centred parameterisation. Jensen derives the gradients and the Hessian-vector products from the expression.
+//! A hierarchical model that is written as a Rust expression instead of a Stan program. It describes the effects of
+//! coaching in eight schools in a non-centred parameterisation. Jensen derives the gradients and the Hessian-vector
+//! products from the expression.
 //!
 //! `cargo run -p jensen --example expression`
 

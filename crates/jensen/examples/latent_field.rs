@@ -1,4 +1,4 @@
-//! Oral cancer in the districts of Germany: a Poisson model with an intrinsic field over neighbouring districts.
+//! A Poisson model of oral cancer in the districts of Germany, with an intrinsic field over neighbouring districts.
 //!
 //! `cargo run --release -p jensen --example latent_field`
 

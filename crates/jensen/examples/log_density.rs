@@ -1,12 +1,12 @@
-//! A handwritten log density: logistic regression with a normal prior. It provides its gradient and its Hessian-vector
-//! product, and `fit` treats it like a Stan program.
+//! A log density written by hand, for a logistic regression with a normal prior. The type provides the gradient and the
+//! Hessian-vector product. The function `fit` treats it in the same way as a Stan program.
 //!
 //! `cargo run -p jensen --example log_density`
 
 use jensen::prelude::*;
 
-/// The log posterior of the coefficients `z` of a logistic regression, for rows `x` of covariates, outcomes `y` and a
-/// normal(0, 2.5) prior.
+/// The log posterior density of the coefficients `z` of a logistic regression. The rows of `x` are the covariates, `y`
+/// contains the outcomes, and the prior of each coefficient is normal(0, 2.5).
 struct Logistic {
     x: Vec<[f64; 2]>,
     y: Vec<f64>,
@@ -14,7 +14,8 @@ struct Logistic {
 
 const PRIOR_SD: f64 = 2.5;
 
-/// The draws at which Hessian-vector products are evaluated, as the curvature weight of every record at each draw.
+/// The draws at which Hessian-vector products are evaluated. For each draw, the workspace contains the curvature weight
+/// of every record.
 #[derive(Default)]
 struct Workspace {
     weights: Vec<f64>,
@@ -39,7 +40,7 @@ impl LogDensity for Logistic {
             *value = constant - 0.5 * (z[0] * z[0] + z[1] * z[1]) / (PRIOR_SD * PRIOR_SD);
             for (x, y) in self.x.iter().zip(&self.y) {
                 let eta = x[0] * z[0] + x[1] * z[1];
-                // The expression max(eta, 0) + log(1 + exp(−|eta|)) is log(1 + exp(eta)) without overflow.
+                // The expression max(eta, 0) + log(1 + exp(−|eta|)) equals log(1 + exp(eta)), but it does not overflow.
                 *value += y * eta - eta.max(0.0) - (-eta.abs()).exp().ln_1p();
             }
         }
@@ -110,7 +111,7 @@ fn main() -> Result<(), Error> {
     for p in fitted.parameters() {
         println!("{}: {:.3} ± {:.3}", p.name, p.mean, p.sd);
     }
-    // The posterior is slightly skewed, so that no normal approximation matches its tails.
+    // The posterior is slightly skewed, so no normal approximation matches both of its tails.
     for warning in fitted.warnings() {
         println!("not trusted: {warning}");
     }

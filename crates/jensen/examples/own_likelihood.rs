@@ -1,5 +1,5 @@
-//! A likelihood that Jensen does not provide, given by its bound f, the conjugate f* and the domain of the conjugate.
-//! It models survival times, some of them censored, whose log scale follows a Gaussian process.
+//! A user-defined likelihood, which is specified by its bound f, the conjugate f* of the bound, and the domain of the
+//! conjugate. It models survival times, some of which are censored. Their log scale follows a Gaussian process.
 //!
 //! `cargo run --release -p jensen --example own_likelihood`
 
@@ -12,8 +12,8 @@ use jensen::latent::{
 use jensen::math::rng::{Purpose, Stream};
 use jensen::run::{Budget, Control, Identity, Silent};
 
-/// A time with a Weibull distribution of shape k and scale e^η, which is observed (δ = 1) or right-censored (δ = 0):
-/// −log p(t | η) = δ k η + (t / e^η)^k + δ (−log k − (k − 1) log t).
+/// A survival time with a Weibull distribution that has shape k and scale e^η. The time is either observed (δ = 1) or
+/// right-censored (δ = 0), with −log p(t | η) = δ k η + (t / e^η)^k + δ (−log k − (k − 1) log t).
 #[derive(Debug)]
 struct Survival {
     shape: f64,
@@ -33,7 +33,7 @@ impl Survival {
 }
 
 impl Site for Survival {
-    /// f(m, v) = E[−log p] is exact, because E[(t / e^η)^k] = h with h = t^k exp(−k m + k² v / 2).
+    /// The bound f(m, v) = E[−log p] is exact, because E[(t / e^η)^k] = h with h = t^k exp(−k m + k² v / 2).
     fn value(&self, m: f64, v: f64) -> SiteValue {
         let k = self.shape;
         let hazard = (k * (self.time.ln() - m) + 0.5 * k * k * v).exp();
@@ -44,8 +44,8 @@ impl Site for Survival {
         }
     }
 
-    /// α = ∂f/∂m = δk − k h gives h = (δk − α)/k. Then λ = 2 ∂f/∂v = k² h, and f* = αm + ½λv − f = h (log(h / t^k) − 1)
-    /// − c.
+    /// From α = ∂f/∂m = δk − k h it follows that h = (δk − α)/k. Then λ = 2 ∂f/∂v = k² h. The conjugate is
+    /// f* = αm + ½λv − f = h (log(h / t^k) − 1) − c.
     fn curve(&self, alpha: f64) -> SiteCurve {
         let k = self.shape;
         let hazard = (self.events() - alpha) / k;
@@ -60,13 +60,13 @@ impl Site for Survival {
         }
     }
 
-    /// The domain is h > 0.
+    /// The domain of the conjugate is h > 0.
     fn domain(&self) -> (f64, f64) {
         (f64::NEG_INFINITY, self.events())
     }
 }
 
-/// Simulates times whose log scale is 1 + sin x, and censors them at time 5.
+/// Simulates survival times whose log scale is 1 + sin x, and censors them at time 5.
 fn survivors(n: usize) -> Vec<Survival> {
     let mut stream = Stream::new(1, Purpose::new("survival times"), 0, 0);
     (0..n)

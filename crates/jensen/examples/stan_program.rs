@@ -1,4 +1,4 @@
-//! A Stan program with its data in Rust. The example fits the program, prints the verdict and uses the draws.
+//! A Stan program whose data are created in Rust. The example fits the program, prints the verdict and uses the draws.
 //!
 //! `cargo run -p jensen --example stan_program`
 

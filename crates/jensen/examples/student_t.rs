@@ -1,23 +1,24 @@
-//! A family of your own: multivariate Student-t distributions, for posteriors with long tails. An example of such a
-//! posterior is a regression with few observations and an unknown variance.
+//! A user-defined family of multivariate Student-t distributions, for posteriors with long tails. An example of such a
+//! posterior is that of a regression with few observations and an unknown variance.
 //!
 //! `cargo run -p jensen --example student_t`
 
 use jensen::family::{Curvature, FamilyName, Smoothness, check_family};
 use jensen::prelude::*;
 
-/// Multivariate Student-t distributions with a scale for each coordinate: ω = (μ, log σ), `zᵢ = μᵢ + σᵢ sᵢ`, `s = ε /
-/// √(χ²/ν)`. The first d rows of the noise are ε, and χ² is the sum of squares of the other ν rows.
+/// The family of multivariate Student-t distributions with a separate scale for each coordinate. The parameters are ω =
+/// (μ, log σ), and a draw is `zᵢ = μᵢ + σᵢ sᵢ` with `s = ε / √(χ²/ν)`. The first d rows of the noise are ε, and χ² is
+/// the sum of the squares of the other ν rows.
 #[derive(Debug)]
 pub struct StudentT {
-    /// The dimension d.
+    /// The dimension d of the distributions.
     pub dim: usize,
-    /// The degrees of freedom ν, at least 3.
+    /// The degrees of freedom ν, which must be at least 3.
     pub freedom: usize,
 }
 
 impl StudentT {
-    /// Returns s for every draw, as `dim × lanes` values.
+    /// Returns s for every draw, as an array of `dim × lanes` values.
     fn standard(&self, noise: Lanes<'_>) -> Vec<f64> {
         let lanes = noise.lanes();
         let mut squares = vec![0.0; lanes];
@@ -35,7 +36,7 @@ impl StudentT {
         s
     }
 
-    /// Computes `centreᵢ + scaleᵢ sᵢ`, which covers the draws and their derivatives.
+    /// Computes `centreᵢ + scaleᵢ sᵢ`, which is the form of both the draws and their derivatives.
     fn affine(
         &self,
         centre: &[f64],
@@ -74,7 +75,7 @@ impl StudentT {
         squares
     }
 
-    /// Returns `log(sd/σ)`.
+    /// Returns `log(sd/σ)`, where sd is the standard deviation of a coordinate.
     fn log_ratio(&self) -> f64 {
         let freedom = self.freedom as f64;
         0.5 * (freedom / (freedom - 2.0)).ln()
@@ -187,7 +188,7 @@ impl Family for StudentT {
         }
     }
 
-    /// Scales the means by their variances and the log scales by a constant.
+    /// Multiplies the residual by the variances for the means, and by a constant for the log scales.
     fn precondition(
         &self,
         omega: &[f64],
@@ -202,11 +203,11 @@ impl Family for StudentT {
     }
 }
 
-/// Returns the posterior of the intercept and the slope of six observations at −1 and 1, and its log evidence. The
-/// noise variance σ² is integrated out under the prior 1/σ².
+/// Returns the posterior of the intercept and the slope for six observations at −1 and 1, with its log evidence. The
+/// noise variance σ² has the prior 1/σ² and is integrated out.
 ///
-/// With the squared residuals `Q(β) = S + 6 |β − β̂|²`, `p(y, β) = Γ(3) (π Q(β))⁻³` is a Student t density with 4
-/// degrees of freedom times its integral, `1 / (6 π² S²)`.
+/// With the squared residuals `Q(β) = S + 6 |β − β̂|²`, the joint density is `p(y, β) = Γ(3) (π Q(β))⁻³`. It equals the
+/// density of a Student t distribution with 4 degrees of freedom, multiplied by the evidence `1 / (6 π² S²)`.
 pub fn regression() -> (impl Problem, f64) {
     let (x, y) = (
         [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0],
@@ -229,7 +230,7 @@ pub fn regression() -> (impl Problem, f64) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let family = StudentT { dim: 2, freedom: 4 };
-    // `check_family` compares every map with differences, and the density with draws.
+    // `check_family` compares every map with finite differences, and compares the density with draws.
     check_family(&family)?;
 
     let (problem, log_evidence) = regression();

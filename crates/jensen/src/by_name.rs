@@ -1,4 +1,5 @@
-//! The results of a fit by the names in the program: the draws of a variable and the summary of a scalar.
+//! Access to the results of a fit by the names that the program uses: the draws of a variable and the summary of a
+//! scalar.
 
 use jensen_data::{DrawsTable, ParameterSummary};
 
@@ -6,8 +7,8 @@ use crate::{Error, Fitted};
 
 /// The draws of a variable.
 ///
-/// A draw is a slice of the variable's elements in column-major order (first index fastest), and has one element for a
-/// scalar.
+/// Each draw is a slice that contains the elements of the variable in column-major order (the first index varies
+/// fastest). A draw of a scalar has one element.
 #[derive(Clone, Copy, Debug)]
 pub struct VariableDraws<'a> {
     table: &'a DrawsTable,
@@ -17,8 +18,8 @@ pub struct VariableDraws<'a> {
 }
 
 impl<'a> VariableDraws<'a> {
-    /// Returns the sizes of the variable. They are empty for a scalar. A complex number has a trailing size of 2 (real,
-    /// imaginary).
+    /// Returns the sizes of the dimensions of the variable, or an empty slice for a scalar. A complex variable has an
+    /// additional last dimension of size 2 for the real and imaginary parts.
     pub fn shape(&self) -> &'a [usize] {
         self.shape
     }
@@ -33,7 +34,7 @@ impl<'a> VariableDraws<'a> {
         self.table.is_empty()
     }
 
-    /// Returns the draws in order. Each draw is a slice of all elements.
+    /// Returns an iterator over the draws. Each draw is a slice of all elements of the variable.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [f64]> + use<'a> {
         let Self {
             table,
@@ -44,16 +45,17 @@ impl<'a> VariableDraws<'a> {
         (0..table.len()).map(move |draw| &table.row(draw)[start..start + elements])
     }
 
-    /// Returns the draws of an element. `element` is its position in column-major order, from 0.
+    /// Returns the draws of a single element. `element` is the zero-based position of the element in column-major
+    /// order.
     ///
     /// # Panics
-    /// Panics if the variable has no such element.
+    /// Panics if the variable has no element at this position.
     pub fn element(&self, element: usize) -> impl ExactSizeIterator<Item = f64> + use<'a> {
         assert!(element < self.elements, "the variable has this element");
         self.iter().map(move |draw| draw[element])
     }
 
-    /// Returns the mean of every element over the draws.
+    /// Returns the mean over the draws for every element of the variable.
     pub fn mean(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.elements];
         for draw in self.iter() {
@@ -65,10 +67,11 @@ impl<'a> VariableDraws<'a> {
 }
 
 impl Fitted {
-    /// Returns the draws of a parameter, a transformed parameter or a generated quantity.
+    /// Returns the draws of the parameter, transformed parameter or generated quantity with this name.
     ///
     /// # Errors
-    /// Fails with [`Error::Input`] if the program reports no such variable. The message lists the variables.
+    /// Fails with [`Error::Input`] if the program reports no variable with this name. The message lists the reported
+    /// variables.
     pub fn draws(&self, name: &str) -> Result<VariableDraws<'_>, Error> {
         let table = &self.sample.table;
         let mut start = 0;
@@ -88,10 +91,11 @@ impl Fitted {
         Err(unknown("variable", name, names))
     }
 
-    /// Returns the summary of a scalar, such as `mu` or `theta[1]`.
+    /// Returns the summary of a scalar with a name such as `mu` or `theta[1]`.
     ///
     /// # Errors
-    /// Fails with [`Error::Input`] if the program reports no such scalar. The message lists the scalars.
+    /// Fails with [`Error::Input`] if the program reports no scalar with this name. The message lists the reported
+    /// scalars.
     pub fn parameter(&self, name: &str) -> Result<&ParameterSummary, Error> {
         let found = self.summaries.iter().find(|summary| summary.name == name);
         let names = self.summaries.iter().map(|summary| &*summary.name);

@@ -1,17 +1,18 @@
 //! Automatic centring: Jensen chooses the parameterisation of each group effect in a hierarchical program.
 //!
-//! A mean-field fit to the original program estimates the conditional precision of every coordinate. If an element of a
-//! group has a prior standard deviation σ, its prior contributes the share 1/σ² of the precision, and the data
-//! contribute the rest. Jensen sets the power of [`jensen_graph::Hierarchy`] to the share of the data. In the Gaussian
-//! case this makes the element independent of the location and scale of its group. For an element that the program
-//! non-centres, the power is the share of the prior.
+//! A mean-field fit of the original program estimates the conditional precision of every coordinate. If an element of a
+//! group has the prior standard deviation σ, its prior contributes 1/σ² to the precision of the element, and the data
+//! contribute the rest. Jensen sets the power of [`jensen_graph::Hierarchy`] to the fraction of the precision that the
+//! data contribute. In the Gaussian case this choice makes the element independent of the location and scale of its
+//! group. If the program uses the non-centred parameterisation for an element, the power is the fraction that the prior
+//! contributes.
 //!
-//! Jensen first whitens correlated vectors, such as Gaussian processes, and then reparameterises them according to the
-//! information in the data ([`jensen_graph::Site`]) at the mean-field fit. If a program builds a long series from
-//! shocks, the elements of the series become the coordinates ([`jensen_graph::Series`]), provided that a sparse family
-//! suits them.
+//! Jensen first whitens correlated vectors, such as Gaussian processes. At the mean-field fit it then reparameterises
+//! these vectors according to the information in the data ([`jensen_graph::Site`]). If a program computes a long time
+//! series from random shocks, Jensen uses the elements of the series as coordinates ([`jensen_graph::Series`]),
+//! provided that a sparse family suits them.
 //!
-//! Centring does not change the posterior, the names or the draws.
+//! Centring does not change the posterior, the names of the variables or the draws that the fit reports.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -35,33 +36,36 @@ use sha2::{Digest, Sha256};
 use crate::stan::Model;
 use crate::{Error, Problem};
 
-/// The number of steps of the mean-field fit. Its starts have already converged on a few draws.
+/// The number of steps of the mean-field fit. Few steps suffice, because the starting points have already been
+/// optimised with a small number of draws.
 const STEPS: u64 = 4;
-/// The tolerance of the mean-field fit, as a multiple of the default. The powers need an accuracy of a twentieth, and
-/// standard deviations of that accuracy take a tenth of the time of an optimum.
+/// The tolerance of the mean-field fit, as a multiple of the default tolerance. The powers are needed with an accuracy
+/// of 0.05, and computing the standard deviations with this accuracy takes a tenth of the time of a full optimisation.
 const LOOSE: f64 = 10.0;
 
 const PASSES: usize = 2;
 
-/// The number of draws for the diagnostics of the mean-field fit, which needs no more.
+/// The number of draws for the diagnostics of the mean-field fit. The choice of the centring needs no more draws.
 const JUDGED: usize = 128;
 
-/// The smallest difference between a power and 1, the power of the program, that justifies a change.
+/// The smallest difference between a power and 1 that justifies a reparameterisation. The program itself has the power
+/// 1.
 const GAIN: f64 = 0.05;
 
 /// A reparameterisation of coordinates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Centring {
-    /// The coordinates of groups, with their powers and the logarithms of typical scales.
+    /// The coordinates of group effects. Each coordinate has its power and the logarithm of a typical scale.
     powers: Vec<(u32, f64, f64)>,
-    /// The coordinates of correlated vectors, with the precisions and linear terms of the data.
+    /// The coordinates of correlated vectors. Each coordinate has the precision and the linear term that the data
+    /// contribute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sites: Vec<(u32, f64, f64)>,
     series: bool,
 }
 
 impl Centring {
-    /// Returns whether no coordinate is reparameterised.
+    /// Returns whether the centring leaves all coordinates unchanged.
     pub fn is_empty(&self) -> bool {
         self.powers.is_empty() && self.sites.is_empty() && !self.series
     }
@@ -93,7 +97,8 @@ impl Centring {
         sites.into_iter().map(stored).collect()
     }
 
-    /// Returns the centring for the first mean-field fit, which whitens correlated vectors.
+    /// Returns the centring for the first mean-field fit. This centring whitens the correlated vectors and leaves all
+    /// other coordinates unchanged.
     fn first(hierarchy: &Hierarchy) -> Self {
         Self {
             sites: Self::of_sites(hierarchy.together().into_iter().map(Site::vague)),
@@ -101,8 +106,9 @@ impl Centring {
         }
     }
 
-    /// Returns the centring that follows from a mean-field fit under this one. `mean` is the mean of the fit in the
-    /// program's coordinates, and `sd` contains the standard deviations in the coordinates of the fit.
+    /// Returns the centring that follows from a mean-field fit in the coordinates of this centring. `mean` is the mean
+    /// of the fit in the program's coordinates, and `sd` contains the standard deviations of the fit in its own
+    /// coordinates.
     fn next(&self, hierarchy: &Hierarchy, mean: &[f64], sd: &[f64]) -> Self {
         Self {
             powers: self.next_powers(&hierarchy.at(mean), sd),
@@ -165,11 +171,11 @@ impl Centring {
 }
 
 impl Model {
-    /// Chooses the centring from mean-field fits under `control`. The centring is empty if no group benefits from it.
-    /// The result is `None` if a fit was stopped early.
+    /// Chooses the centring from mean-field fits that run under `control`. Returns an empty centring if no group
+    /// benefits from a reparameterisation, and `None` if a fit was stopped early.
     ///
-    /// The second fit uses the centring that follows from the first, because a mean-field fit in the program's
-    /// coordinates covers little of a funnel.
+    /// The second mean-field fit uses the centring that follows from the first fit. In the program's coordinates, a
+    /// mean-field fit covers only a small part of a funnel.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let mut chosen = self.choose_series(settings, control)?;
         if chosen.series {
@@ -213,9 +219,10 @@ impl Model {
         centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
-    /// Returns the centring that replaces shocks by the elements of series, if a fit with these settings then starts
-    /// with the conditionally structured Gaussian and finds its mode. Otherwise the centring is empty. In the program's
-    /// coordinates every element depends on all earlier shocks. The result is `None` if the search was stopped early.
+    /// Returns the centring that replaces the shocks of time series by the elements of the series. In the program's
+    /// coordinates, every element of a series depends on all earlier shocks. The centring is empty if a fit with these
+    /// settings would not start with the conditionally structured Gaussian or would not find its mode. Returns `None`
+    /// if the search was stopped early.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
@@ -247,10 +254,10 @@ impl Model {
         }
     }
 
-    /// Returns the model in the coordinates of `centring`. This compiles the density again.
+    /// Returns the model in the coordinates of `centring`. The density is compiled again for these coordinates.
     ///
     /// # Errors
-    /// Fails if the centring belongs to another program.
+    /// Fails if the centring was computed for another program.
     pub fn centred(&self, centring: &Centring) -> Result<CentredModel<'_>, Error> {
         let ways = match centring.series {
             true => self.series().map(Series::over_elements),
@@ -275,19 +282,19 @@ impl Model {
 }
 
 enum Pilot {
-    /// The mean is in the program's coordinates, and the standard deviations are in the recentred coordinates.
+    /// The mean in the program's coordinates, and the standard deviations in the recentred coordinates.
     Found(Vec<f64>, Vec<f64>),
     Nothing,
-    /// A result would not be reproducible.
+    /// The fit was stopped early, so its result would not be reproducible.
     Stopped,
 }
 
-/// A program in recentred coordinates. Its posterior and its names are those of the original program.
+/// A program in recentred coordinates, with the same posterior and the same variable names as the original program.
 pub struct CentredModel<'a> {
     model: &'a Model,
     density: GraphDensity,
     ways: Recentred,
-    /// The transform is compiled when draws are first requested.
+    /// The transform to the program's coordinates, which is compiled when draws are first requested.
     forward: OnceLock<Program>,
     centring: Centring,
 }
@@ -362,7 +369,7 @@ impl CentredModel<'_> {
         }
     }
 
-    /// Maps a start from the program's coordinates to the recentred coordinates.
+    /// Converts starting points from the program's coordinates to the recentred coordinates.
     pub fn init(&self, init: &Init) -> Init {
         match init {
             Init::Point(point) if point.len() == self.density.dim() => {

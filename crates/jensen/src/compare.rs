@@ -1,10 +1,10 @@
-//! Comparison of fits to the same observations by leave-one-out predictions and by evidence.
+//! Comparison of fits to the same observations by leave-one-out cross-validation and by evidence.
 //!
-//! The measure of predictive accuracy is the expected log predictive density (elpd) of an observation that is left out,
-//! in nats. It is estimated from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry,
-//! *Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC*, Statistics and Computing 27,
-//! 2017. For draws of an approximation, the weights also correct for the approximation, as in Magnusson, Andersen,
-//! Jonasson and Vehtari, *Bayesian leave-one-out cross-validation for large data*, ICML 2019.
+//! Predictive accuracy is measured by the expected log predictive density (elpd) of an observation that was left out of
+//! the data, in nats. The elpd is estimated from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and
+//! Gabry, *Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC*, Statistics and Computing
+//! 27, 2017. If the draws come from an approximation, the weights also correct for its error, as in Magnusson,
+//! Andersen, Jonasson and Vehtari, *Bayesian leave-one-out cross-validation for large data*, ICML 2019.
 
 use std::path::Path;
 
@@ -16,31 +16,31 @@ use serde::Serialize;
 use crate::Error;
 use crate::program::StoredFit;
 
-/// The leave-one-out cross-validation of a fit.
+/// The results of a leave-one-out cross-validation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeaveOneOut {
-    /// The expected log predictive density of all observations, in nats.
+    /// The sum of the expected log predictive densities of all observations, in nats.
     pub elpd: f64,
-    /// The standard error of `elpd` over observations.
+    /// The standard error of `elpd`, which is estimated from the variation between observations.
     pub elpd_se: f64,
-    /// The effective number of parameters, which is the in-sample log predictive density minus `elpd`.
+    /// The effective number of parameters, computed as the in-sample log predictive density minus `elpd`.
     pub p_loo: f64,
     /// The contribution of each observation to `elpd`.
     pub pointwise: Vec<f64>,
-    /// The Pareto k̂ of each observation's weights.
+    /// The Pareto k̂ of the importance weights of each observation.
     pub khat: Vec<f64>,
-    /// The limit of k̂ for this number of draws.
+    /// The limit above which k̂ is unreliable for this number of draws.
     pub khat_limit: f64,
 }
 
 impl LeaveOneOut {
-    /// Computes the cross-validation from the log likelihood of every observation and the log importance weights of the
-    /// draws. `log_likelihood` has one column of draws per observation. The log weights are 0 for draws of the
-    /// posterior. `relative_efficiency` is 1 for independent draws.
+    /// Computes the leave-one-out cross-validation. `log_likelihood` has one column per observation, which contains the
+    /// log likelihood of this observation at every draw. `log_weights` contains the log importance weights of the
+    /// draws, which are 0 for draws from the posterior. `relative_efficiency` is 1 for independent draws.
     ///
     /// # Errors
-    /// Fails with [`Error::Input`] if there are no observations, or if a log likelihood is NaN or +∞. The message
-    /// counts observations from 1.
+    /// Fails with [`Error::Input`] if there are no observations, or if a log likelihood is NaN or +∞. The message gives
+    /// the number of the observation, starting with 1.
     pub fn of(
         log_likelihood: &[Vec<f64>],
         log_weights: &[f64],
@@ -77,9 +77,10 @@ impl LeaveOneOut {
         Ok(found)
     }
 
-    /// Returns the number of observations whose contributions are unreliable because their k̂ is above the limit.
+    /// Returns the number of observations whose contributions to the elpd are unreliable because their k̂ exceeds the
+    /// limit.
     pub fn unreliable(&self) -> usize {
-        // A k̂ that could not be computed is unreliable.
+        // An observation counts as unreliable if its k̂ could not be computed.
         self.khat
             .iter()
             .filter(|k| k.is_nan() || **k > self.khat_limit)
@@ -104,26 +105,27 @@ fn sum_and_error(terms: &[f64]) -> (f64, f64) {
 pub struct Candidate {
     /// The folder of the fit.
     pub fit: String,
-    /// Whether the fit itself is trusted.
+    /// Whether the verdict on the fit is that it can be trusted.
     pub trusted: bool,
-    /// The leave-one-out cross-validation, if the program computes the log likelihood.
+    /// The leave-one-out cross-validation, or `None` if the program does not compute the log likelihood.
     pub loo: Option<LeaveOneOut>,
-    /// The elpd of the fit minus that of the first candidate, and the standard error of the difference over
-    /// observations.
+    /// The elpd of this fit minus the elpd of the first candidate, followed by the standard error of this difference,
+    /// which is estimated from the variation between observations.
     pub difference: Option<(f64, f64)>,
-    /// The log evidence in nats and its standard error, if the fit was refined.
+    /// The log evidence in nats and its standard error, or `None` if the fit was not refined.
     pub log_evidence: Option<(f64, f64)>,
     /// The ELBO, which is a lower bound on the log evidence, and its standard error.
     pub elbo: (f64, f64),
 }
 
-/// Compares the fits in these folders. The candidates are sorted by elpd, the best first, and fits without an elpd come
-/// last.
+/// Compares the fits that are stored in these folders. Returns the candidates in descending order of elpd, with fits
+/// that have no elpd at the end.
 ///
-/// `variable` is the generated quantity with the log likelihood of every observation.
+/// `variable` is the name of the generated quantity that contains the log likelihood of every observation.
 ///
 /// # Errors
-/// Fails if a folder has no finished fit, if its draws cannot be read, or if the numbers of observations differ.
+/// Fails if a folder contains no finished fit, if its draws cannot be read, or if the fits have different numbers of
+/// observations.
 pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Candidate>, Error> {
     let candidates: Result<Vec<_>, _> = folders
         .iter()
@@ -204,7 +206,8 @@ mod tests {
     use jensen_math::rng::{Purpose, fill_normals};
     use jensen_math::simd::Simd;
 
-    /// For y ~ N(μ, 1) and μ ~ N(0, 10²), the posterior without y_i is normal, and its predictive density is known.
+    /// For y ~ N(μ, 1) and μ ~ N(0, 10²), the posterior without the observation y_i is normal, so the predictive
+    /// density of y_i is known exactly.
     #[test]
     fn leaving_one_out_is_exact_for_a_normal_mean() {
         let y: Vec<f64> = (0..20)
@@ -242,8 +245,8 @@ mod tests {
             draws,
             &mut z,
         );
-        // The first case has draws of the posterior. The second has draws of another normal distribution with their
-        // weights.
+        // In the first case the draws come from the posterior. In the second case they come from another normal
+        // distribution and have importance weights.
         for (shift, scale) in [(0.0, 1.0), (0.05, 1.2)] {
             let mu: Vec<f64> = z
                 .iter()
@@ -262,7 +265,7 @@ mod tests {
                 .collect();
             let loo = LeaveOneOut::of(&columns, &weights, 1.0).unwrap();
             assert!((loo.elpd - exact).abs() < 0.02, "{} for {exact}", loo.elpd);
-            // The model has one parameter, which the data determine well.
+            // The model has a single parameter, about which the data are informative.
             assert!((loo.p_loo - 1.0).abs() < 0.5, "{}", loo.p_loo);
             assert_eq!(loo.unreliable(), 0);
         }

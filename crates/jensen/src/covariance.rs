@@ -1,20 +1,21 @@
-//! The covariances that a fit reports, and the coordinates of parameters by name.
+//! The method by which a fit computes the covariances that it reports, and the lookup of coordinates by parameter name.
 
 use jensen_blackbox::{Fit, LinearResponseSettings, Settings};
 
 use crate::{Error, Problem};
 
-/// The source of the covariances of the draws.
+/// The method that determines the covariances of the draws.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Covariance {
-    /// The fitted family.
+    /// The draws have the covariance of the fitted approximation.
     #[default]
     Family,
-    /// Linear response at the mean-field optimum, which corrects the variances that a mean-field family underestimates.
-    /// See [`jensen_blackbox::linear_response`].
+    /// The draws have the covariance from linear response at the mean-field optimum. Linear response corrects the
+    /// variances, which a mean-field family underestimates. See [`jensen_blackbox::linear_response`].
     LinearResponse {
-        /// The names of whole parameters (`beta`) or of elements of unconstrained vectors (`beta[2]`). Other parameters
-        /// keep their mean-field variances. An empty list means all parameters, for which the full matrix is formed.
+        /// The names of whole parameters (`beta`) or of elements of unconstrained vectors (`beta[2]`) whose variances
+        /// are corrected. All other parameters keep their mean-field variances. If the list is empty, all parameters
+        /// are corrected, which requires the full covariance matrix.
         of: Vec<String>,
     },
 }
@@ -45,13 +46,13 @@ impl Covariance {
     }
 }
 
-/// Returns the coordinates in increasing order, without duplicates.
+/// Returns the coordinates of the named parameters in increasing order and without duplicates.
 fn coordinates<P: Problem>(problem: &P, names: &[String]) -> Result<Vec<usize>, Error> {
     let posterior = problem.posterior();
     let known = posterior.unconstrained_names();
     let mut chosen = vec![false; known.len()];
     for name in names {
-        // The coordinate of `beta[2,1]` is named `beta.2.1`.
+        // The name of the coordinate that belongs to `beta[2,1]` is `beta.2.1`.
         let plain: String = name
             .chars()
             .filter(|c| *c != ']' && !c.is_whitespace())
@@ -89,7 +90,8 @@ mod tests {
     use crate::stan::{Build, Model};
     use crate::{Options, fit};
 
-    /// Two regressions whose predictors are not centred, so that intercepts and slopes are correlated.
+    /// Two regressions whose predictors have nonzero means, so that intercepts and slopes are correlated in the
+    /// posterior.
     const PROGRAM: &str = "
         data { int N; vector[N] x; vector[N] y; }
         parameters { real a; matrix[2, 1] b; real<lower=0> sigma; }

@@ -9,9 +9,9 @@ use jensen_run::{RunError, SettingError};
 
 use crate::stan::ModelError;
 
-/// An error because of which there is no result. A fit that is not trusted is not an error.
+/// An error that prevents a result. A finished fit that is not trusted is not an error.
 ///
-/// A variant that wraps an error of another crate displays it unchanged and exposes its
+/// A variant that wraps an error of another crate displays the message of that error unchanged and returns its
 /// [source](std::error::Error::source).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -22,29 +22,29 @@ pub enum Error {
     Data(DataError),
     /// The fit could not be run.
     Fit(FitError),
-    /// No starting point has a finite density. The message quotes the reason that the model gives.
+    /// The density is not finite at any starting point. The string quotes the reason that the model gives.
     NoStart(String),
-    /// The records cannot be fitted by minibatches as requested.
+    /// The program's records cannot be fitted by minibatches in the requested way.
     Records(RecordError),
     /// The run cannot be resumed from its checkpoint.
     Run(RunError),
-    /// The formula of a regression or its table has an error.
+    /// The formula or the table of a regression has an error.
     Regression(jensen_regress::Error),
     /// A latent Gaussian model or its fit has an error.
     #[cfg(feature = "latent")]
     Latent(jensen_latent::Error),
-    /// The job needs more memory than the limit.
+    /// The job would need more memory than the memory limit allows.
     Memory {
         /// The part of the job that needs the memory.
         what: String,
         /// The number of bytes that the job needs.
         needed: u64,
-        /// The number of bytes that it may use.
+        /// The number of bytes that the job is allowed to use.
         limit: u64,
-        /// Advice for using less memory.
+        /// Advice on how to reduce the memory that the job needs.
         advice: String,
     },
-    /// An input does not match the model, such as points of another dimension.
+    /// An input does not match the model, for example because a point has the wrong dimension.
     Input(String),
     /// A setting is invalid or conflicts with another setting.
     Setting(String),

@@ -1,8 +1,8 @@
-//! Fits of programs over exchangeable records by minibatches.
+//! Programs over exchangeable records, which can be fitted by minibatches.
 //!
-//! [`compile`] takes the name of the data variable that counts the records, and separates the prior from the
-//! likelihood. [`fit`](crate::fit) fits the resulting model like any other, with minibatches or with all records at
-//! once.
+//! [`compile`] compiles a program whose log density is a sum over exchangeable records. The caller passes the name of
+//! the data variable that contains the number of records, and the function separates the prior from the likelihood.
+//! [`fit`](crate::fit) then fits the resulting model either by minibatches or with all records at once.
 //!
 //! ```
 //! use jensen::blackbox::minibatches::MinibatchSettings;
@@ -48,19 +48,19 @@ use crate::{Error, Problem};
 /// A program over exchangeable records.
 pub type RecordModel = Model<AllRecords<RecordGraph>>;
 
-/// A program over exchangeable records whose data come in blocks.
+/// A program over exchangeable records whose data are read in blocks.
 pub type BlockModel = Model<AllRecords<RecordBlocks>>;
 
-/// A program over exchangeable records whose data come in shards.
+/// A program over exchangeable records whose data are divided into several files, called shards.
 pub type ShardModel = Model<AllRecords<RecordShards>>;
 
-/// The density of a program's records.
+/// The density of a program over exchangeable records, with the memory that it needs and its read errors.
 pub trait Records: RecordDensity {
-    /// Returns the number of bytes that one block of lanes needs on one thread.
+    /// Returns the number of bytes that one thread needs for one block of lanes.
     fn block_bytes(&self) -> usize;
 
-    /// Returns the error that caused NaN values, if it is not an error of the density. An example is data that could
-    /// not be read.
+    /// Returns the error that made values NaN although the density itself is correct, for example a read error of the
+    /// data.
     fn failure(&self) -> Option<Error> {
         None
     }
@@ -72,7 +72,7 @@ impl Records for RecordGraph {
     }
 }
 
-/// Returns the method with its minibatch size limited to the number of records.
+/// Returns the method with a minibatch size that does not exceed the number of records.
 #[must_use]
 pub fn with_at_most(mut method: Method, records: usize) -> Method {
     match &mut method {
@@ -84,9 +84,10 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
     method
 }
 
-/// Returns the method with the estimator that suits the model and the family. The estimator is `joint-exact` if the
-/// draw can be integrated out, `joint` for other likelihoods of few linear predictors, whose table is small, and
-/// `joint-svrg` for all other models.
+/// Returns the method with the default gradient estimator for the model and the family. The default estimator is
+/// `joint-exact` if the draw can be integrated out analytically. For other likelihoods that depend on a few linear
+/// predictors, the default estimator is `joint`, whose table is then small. For all other models, the default estimator
+/// is `joint-svrg`.
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
@@ -109,11 +110,11 @@ pub fn with_usual_estimator(
     method
 }
 
-/// Compiles a program whose `int` data variable `count` counts exchangeable records.
+/// Compiles a program in which the `int` data variable `count` is the number of exchangeable records.
 ///
 /// # Errors
 /// Returns the same errors as [`Model::compile`]. Also fails if the log density is not a sum over the records. The
-/// message then names the line that prevents it.
+/// message then shows the line of the program that is not such a sum.
 pub fn compile(
     source: &str,
     name: &str,
@@ -134,12 +135,12 @@ pub fn compile(
     )
 }
 
-/// Compiles a program over records that come in blocks. `shared` contains the data that do not belong to records, and
-/// `open` opens the records of the checked program.
+/// Compiles a program over records that are read in blocks. `shared` contains the data that do not belong to single
+/// records. After the program has been checked, the function calls `open` to open its records.
 ///
 /// # Errors
-/// Returns the same errors as [`compile`]. Also fails if the program uses all records at once, or if the data cannot be
-/// read.
+/// Returns the same errors as [`compile`]. Also fails if the program needs all records at the same time, or if the data
+/// cannot be read.
 pub fn compile_blocks<S: RecordSource + 'static>(
     source: &str,
     name: &str,
@@ -197,10 +198,11 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     )
 }
 
-/// Compiles a program over records in shards, which are Parquet files. `steps` evaluates the shards.
+/// Compiles a program over records that are stored in several Parquet files, called shards. `steps` evaluates the
+/// shards.
 ///
 /// # Errors
-/// Returns the same errors as [`compile_blocks`], for any of the shards.
+/// Fails under the same conditions as [`compile_blocks`] for any of the shards.
 pub fn compile_shards(
     source: &Source,
     shared: &DataSet,

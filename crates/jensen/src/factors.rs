@@ -1,4 +1,4 @@
-//! Factorial mixtures: each point is a sum of binary factors plus noise (`jensen factors`).
+//! Factorial mixtures, in which each point is a sum of binary factors plus noise (`jensen factors`).
 
 pub use crate::points::{
     Explained, FACTORS, FactorsRequest, Globals, Points, PointsFit, PointsSummary, explain_factors,

@@ -1,4 +1,4 @@
-//! The function [`fit`], which computes the posterior of a problem, with draws and a verdict.
+//! The function [`fit`], which approximates the posterior of a problem and returns draws with a verdict.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -18,12 +18,12 @@ use crate::outputs::HistoryPoint;
 use crate::sample::{Reported, Sample, SampleRequest, report, report_weighted};
 use crate::{Error, Footprint, Problem};
 
-/// The largest number of iterations of [`fit`]. Every method stops long before this limit.
+/// The maximum number of iterations of [`fit`]. In practice every method stops long before it reaches this number.
 const MAX_ITERATIONS: u64 = 100_000;
 
 pub(crate) const DRAWS: usize = 1000;
 
-/// The settings of a fit. Create them with [`Options::default`] and call a method for each setting to change.
+/// The settings of a fit. Start from [`Options::default`] and call a method for each setting that you want to change.
 ///
 /// ```
 /// use jensen::prelude::*;
@@ -34,18 +34,18 @@ pub(crate) const DRAWS: usize = 1000;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The settings that influence the approximation.
+    /// The settings that influence the fitted approximation.
     pub settings: Settings,
-    /// The number of draws.
+    /// The number of draws that the fit reports.
     pub draws: usize,
-    /// Whether to resample draws by their importance weights.
+    /// Whether to resample the draws according to their importance weights.
     pub resample: bool,
-    /// The number of threads that compute the constrained values of draws. The threads of the density are a setting of
-    /// the problem.
+    /// The number of threads that compute the constrained values of the draws. The number of threads that evaluate the
+    /// density is a setting of the problem.
     pub threads: usize,
-    /// The limit on the memory of the fit, in bytes.
+    /// The maximum memory that the fit may use, in bytes.
     pub memory_limit: u64,
-    /// The source of the covariances of the draws.
+    /// The method that determines the covariances of the draws.
     pub covariance: Covariance,
 }
 
@@ -63,101 +63,105 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the seed of all random numbers. The default is 0.
+    /// Sets the seed of all random numbers, which is 0 by default.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
     }
 
-    /// Sets the number of draws. The default is 1000.
+    /// Sets the number of draws that the fit reports, which is 1000 by default.
     pub fn draws(mut self, draws: usize) -> Self {
         self.draws = draws;
         self
     }
 
-    /// Sets the family of the approximation: a [`FamilyKind`](jensen_blackbox::FamilyKind), or [one of your
-    /// own](crate::family). By default Jensen chooses it.
+    /// Sets the family of the approximation, which is a [`FamilyKind`](jensen_blackbox::FamilyKind) or a [user-defined
+    /// family](crate::family). By default, Jensen chooses the family.
     pub fn family(mut self, family: impl Into<FamilyChoice>) -> Self {
         self.settings.family = family.into();
         self
     }
 
-    /// Sets the algorithm: a [`Method`], or the settings of a method. By default Jensen chooses it.
+    /// Sets the optimisation method, which is a [`Method`] or the settings of one. By default, Jensen chooses the
+    /// method.
     pub fn method(mut self, method: impl Into<Method>) -> Self {
         self.settings.method = method.into();
         self
     }
 
-    /// Sets when to refine the approximation to draws of the posterior. By default Jensen refines an approximation that
-    /// fails its checks.
+    /// Sets when Jensen refines the approximation to draws from the posterior. By default, Jensen refines an
+    /// approximation that fails its checks.
     pub fn refine(mut self, when: RefineWhen) -> Self {
         self.settings.refine.when = when;
         self
     }
 
-    /// Sets whether to resample the draws by importance weights from ten times as many draws. The default is not to
-    /// resample.
+    /// Sets whether Jensen creates ten times as many draws and resamples them according to their importance weights. By
+    /// default, draws are not resampled.
     pub fn resample(mut self, resample: bool) -> Self {
         self.resample = resample;
         self
     }
 
-    /// Sets the source of the covariances of the draws. The default is the family.
+    /// Sets the method that determines the covariances of the draws. By default, the draws have the covariances of the
+    /// fitted approximation.
     pub fn covariance(mut self, covariance: Covariance) -> Self {
         self.covariance = covariance;
         self
     }
 
-    /// Sets the number of threads that compute the constrained values of draws. The default is 1. For a Stan program,
-    /// [`Build`](crate::stan::Build) sets the number of threads of the density.
+    /// Sets the number of threads that compute the constrained values of the draws, which is 1 by default. For a Stan
+    /// program, [`Build`](crate::stan::Build) sets the number of threads that evaluate the density.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Sets the limit on the memory of the fit, in bytes. The default is 8 GiB.
+    /// Sets the maximum memory that the fit may use, in bytes. The default is 8 GiB.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
     }
 }
 
-/// A finished fit with its draws.
+/// The result of a fit, with its draws.
 ///
-/// [`trusted`](Self::trusted) and [`warnings`](Self::warnings) return the verdict, [`draws`](Self::draws) and
-/// [`parameter`](Self::parameter) return the posterior by name, and [`summary`](Self::summary) returns the contents of
-/// `fit.json`.
+/// [`trusted`](Self::trusted) and [`warnings`](Self::warnings) return the verdict on the fit. [`draws`](Self::draws)
+/// and [`parameter`](Self::parameter) look up draws and summaries by name. [`summary`](Self::summary) returns the
+/// contents of `fit.json`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fitted {
-    /// The result of the optimisation, with its checks.
+    /// The result of the optimisation and of its checks.
     pub fit: Fit,
-    /// The identity of the run in checkpoints.
+    /// The identity of the run, which is stored in its checkpoints.
     pub identity: Identity,
-    /// The refined draws if a refinement has mixed, and otherwise draws of the approximation.
+    /// The draws of the refinement if it has mixed, and draws from the approximation otherwise.
     pub sample: Sample,
-    /// The summary of every reported scalar, in the order of the columns. It is computed from refined draws, from
-    /// weighted draws of the approximation, or from the sample.
+    /// The summaries of all reported scalars, in the order of the columns. Each summary is computed from refined draws,
+    /// from weighted draws of the approximation, or from `sample`.
     pub(crate) summaries: Vec<ParameterSummary>,
-    /// The first quantity whose distribution the draws of the approximation do not represent, even with weights.
+    /// The first quantity whose posterior distribution the draws of the approximation do not represent, even if they
+    /// are weighted.
     moved: Option<String>,
-    /// The estimates of the ELBO during the run, including the part before a resume.
+    /// The estimates of the ELBO during the run. If the run was resumed, the list includes the estimates before the
+    /// resume.
     pub history: Vec<HistoryPoint>,
-    /// The seconds that building the problem took.
+    /// The time in seconds that was needed to build the problem.
     pub build_seconds: f64,
-    /// The seconds that the draws took.
+    /// The time in seconds that was needed to compute the draws.
     pub draws_seconds: f64,
     /// The settings of the fit.
     pub settings: Settings,
     /// The names of the unconstrained coordinates.
     pub coordinates: Vec<String>,
-    /// The notes on the model that do not depend on the fit.
+    /// Remarks on the model that do not depend on the fit.
     pub model_remarks: Vec<String>,
 }
 
 impl Fitted {
-    /// Returns the verdict on the draws. Its reasons are the reasons against the [fit](Fit::verdict) and the reasons
-    /// why the draws cannot be used.
+    /// Returns the verdict on the draws. The verdict contains the reasons against the [fit](Fit::verdict) and any
+    /// reasons why the draws cannot be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
         if self.sample.rejected > 0 {
@@ -184,7 +188,7 @@ impl Fitted {
                 "Refine the draws (`--refine auto`), or use another family.",
             ));
         }
-        // This check comes last, because the other checks report the cause more precisely.
+        // This check comes last, because the earlier checks describe the cause more precisely.
         if verdict.trusted()
             && let Some(name) = self.beyond_numbers()
         {
@@ -196,8 +200,8 @@ impl Fitted {
         verdict
     }
 
-    /// Returns the first parameter whose draws have no finite mean or standard deviation. A parameter whose tail index
-    /// explains this does not count.
+    /// Returns the first parameter whose draws have no finite mean or standard deviation. The function skips parameters
+    /// for which the tail index already explains the missing moment.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;
@@ -213,36 +217,38 @@ impl Fitted {
         beyond.map(|(summary, _)| summary.name.as_str())
     }
 
-    /// Returns whether the draws are trusted.
+    /// Returns whether the verdict trusts the draws.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }
 
-    /// Returns the chosen approximation.
+    /// Returns the approximation that the fit has chosen.
     pub fn approximation(&self) -> Approximation {
         self.fit.approximation()
     }
 
-    /// Returns the refined draws on the unconstrained scale as safetensors bytes, if the refinement has mixed. The
-    /// tensors are `z` of shape `coordinates × draws`, `log_p`, and `log_q` of the approximation.
+    /// Encodes the refined draws on the unconstrained scale in the safetensors format, or returns `None` if no
+    /// refinement has mixed. The file contains the matrix `z` with shape `coordinates × draws`, the vector `log_p`, and
+    /// the log densities `log_q` of the draws under the approximation.
     pub fn encode_refined(&self) -> Option<Vec<u8>> {
         let refined = self.fit.refined.as_ref().filter(|r| r.mixed())?;
         Some(refined.encode(&self.identity))
     }
 
-    /// Returns the chosen approximation as safetensors bytes.
+    /// Encodes the approximation that the fit has chosen in the safetensors format.
     pub fn encode_approximation(&self) -> Vec<u8> {
         self.approximation().encode(&self.identity)
     }
 }
 
-/// Fits a problem without a time limit, progress bar or checkpoints.
+/// Fits a problem without a time limit, a progress bar or checkpoints.
 ///
-/// The function also returns fits that are not trusted. Check [`Fitted::trusted`] and [`Fitted::warnings`].
+/// The function also returns the result of a fit that is not trusted. Call [`Fitted::trusted`] and [`Fitted::warnings`]
+/// to check the result.
 ///
 /// # Errors
-/// Fails if the problem has no parameters, if no starting point has a finite density, or if the fit needs more memory
-/// than allowed.
+/// Fails if the problem has no parameters, if the density is not finite at any starting point, or if the fit needs more
+/// memory than the limit allows.
 #[allow(
     clippy::disallowed_methods,
     reason = "a caller with a clock calls `fit_with`"
@@ -255,7 +261,7 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
     fit_with(problem, options, Control::new(budget, &clock, &mut silent))
 }
 
-/// Fits a problem with the budget, observer, checkpoints and cancellation of `control`.
+/// Fits a problem with the budget, the observer, the checkpoints and the cancellation flag of `control`.
 ///
 /// # Errors
 /// Returns the same errors as [`fit`]. Also fails if a checkpoint belongs to another run.
@@ -269,7 +275,7 @@ pub fn fit_with<P: Problem>(
         .need(&options.settings.method)
         .check(options.memory_limit)?;
     let names = problem.posterior().unconstrained_names();
-    // Minibatch methods count the memory of their parameters and tables themselves.
+    // Minibatch methods check the memory for their own parameters and tables.
     let settings = Settings {
         memory_limit: Some(options.memory_limit - (beside.total() - beside.family)),
         variables: variables_of(&names),
@@ -293,7 +299,8 @@ pub fn fit_with<P: Problem>(
         cancel: control.cancel,
         partial: control.partial,
         observer: &mut historian,
-        // The unsizing coercion shortens the lifetime. Invariance would forbid this otherwise.
+        // This coercion to `dyn Store` shortens the lifetime. Without it, the invariance of the mutable reference would
+        // forbid the conversion.
         store: control.store.map(|store| store as &mut dyn Store),
         checkpoint_seconds: control.checkpoint_seconds,
         resume: control.resume,
@@ -309,14 +316,14 @@ pub fn fit_with<P: Problem>(
     };
     let weighted =
         settings.is_policy() && options.covariance == Covariance::Family && !options.resample;
-    // The check uses the reported quantities on their reported scale. They are stored here so that they are computed
-    // only once.
+    // The check needs the reported quantities on their reported scale. The quantities are stored here, so that they
+    // need not be computed again for the report.
     let made = RefCell::new(None);
     let usable = |approximation: &Approximation| {
         if !weighted {
             return true;
         }
-        // An error is ignored here because the report below fails with the same error.
+        // An error can be ignored here, because the computation of the report below fails with the same error.
         let reported =
             report_weighted(problem, approximation, (&request, &settings.policy), &haste).ok();
         let usable = reported.as_ref().is_none_or(|r| r.moved.is_none());
@@ -350,7 +357,7 @@ pub fn fit_with<P: Problem>(
     })
 }
 
-/// The name of the variable is the part of the coordinate's name before the subscripts.
+/// The name of the variable is the part of the coordinate's name before the first dot.
 fn variables_of(coordinates: &[String]) -> Vec<usize> {
     let mut known: Vec<&str> = Vec::new();
     let numbers = coordinates.iter().map(|name| {

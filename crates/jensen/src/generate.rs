@@ -1,4 +1,4 @@
-//! Generated quantities of a program at the draws of an earlier fit, for example predictions for new data.
+//! Generated quantities of a program, computed at the draws of an earlier fit, for example predictions for new data.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::sample::sample_at;
 use crate::stan::{Build, Model};
 use crate::{Error, Sample, SampleRequest};
 
-/// A program with its data, for evaluation at given parameters. Its log density is ignored.
+/// A program with its data, which computes generated quantities at given parameter values and ignores the log density.
 pub struct Generator {
     model: Model<()>,
     simd: Simd,
@@ -19,10 +19,10 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Compiles a program and binds its data, as for a fit.
+    /// Compiles a program and binds it to its data, as for a fit.
     ///
     /// # Errors
-    /// Fails with [`Error::Model`] if the program or its data have errors.
+    /// Fails with [`Error::Model`] if the program or the data have errors.
     pub fn compile(
         source: &str,
         name: &str,
@@ -36,17 +36,17 @@ impl Generator {
         })
     }
 
-    /// Returns the program.
+    /// Returns the compiled program with its data.
     pub fn model(&self) -> &Model<()> {
         &self.model
     }
 
-    /// Computes the generated quantities at every draw of a table, which contains the parameters by name and shape.
-    /// Random numbers depend only on the seed and the number of the draw. Draws that the program rejects are omitted
-    /// and counted.
+    /// Computes the generated quantities at every draw of a table, which must contain the parameters with their names
+    /// and shapes. The random numbers depend only on the seed and the index of the draw. The function omits draws that
+    /// the program rejects and reports their number.
     ///
     /// # Errors
-    /// Fails if the table lacks a parameter, or if a parameter has another number of elements.
+    /// Fails if a parameter is missing from the table or has the wrong number of elements there.
     pub fn generate(&self, draws: &DrawsTable, seed: u64) -> Result<Sample, Error> {
         let (posterior, bound) = (self.model.outputs(), self.model.bound());
         let mut ranges = HashMap::new();

@@ -1,4 +1,4 @@
-//! Time limits for the output of an interrupted run.
+//! The time limit for the output of an interrupted run.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use jensen_run::{Clock, Control};
 
 const DRAWS: f64 = 0.2;
 
-/// The time limit for the output of a run that is cancelled or whose time is up.
+/// The time limit for the output of a run that was cancelled or has exceeded its time limit.
 pub struct Haste<'a> {
     watched: Option<(&'a dyn Clock, Option<&'a AtomicBool>)>,
     deadline: f64,
@@ -15,7 +15,7 @@ pub struct Haste<'a> {
 }
 
 impl<'a> Haste<'a> {
-    /// Returns a limit that is never reached.
+    /// Returns a time limit that is never reached.
     pub fn none() -> Self {
         Self {
             watched: None,
@@ -24,7 +24,7 @@ impl<'a> Haste<'a> {
         }
     }
 
-    /// Returns the limit for a run that begins now.
+    /// Returns the time limit for a run that begins at the time of the call.
     pub fn of(control: &Control<'a>) -> Self {
         let before = control.resume.as_ref().map_or(0.0, |stored| stored.seconds);
         let left = control.budget.left().unwrap_or(f64::INFINITY);
@@ -35,12 +35,12 @@ impl<'a> Haste<'a> {
         }
     }
 
-    /// Returns whether the user or the time limit ended the run.
+    /// Returns whether the user or the time limit ended the run, so that the output must be computed quickly.
     pub fn is_hurried(&self) -> bool {
         self.since().is_some()
     }
 
-    /// Returns whether the time for the output of an interrupted run is up.
+    /// Returns whether the time that is allowed for the output of an interrupted run has passed.
     pub fn is_late(&self) -> bool {
         self.since()
             .zip(self.watched)

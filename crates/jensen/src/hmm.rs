@@ -1,4 +1,4 @@
-//! Hidden Markov models of sequences of rows (`jensen hmm`).
+//! Hidden Markov models for sequences of rows (`jensen hmm`).
 
 pub use crate::points::{
     Chain, ChainsRequest, ComponentRange, Emission, Explained, Globals, HMM, Points, PointsFit,

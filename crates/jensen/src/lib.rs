@@ -1,8 +1,8 @@
-//! Variational inference whose results are checked.
+//! Variational inference with automatic checks of every result.
 //!
-//! A [`Problem`] is a log density with names for its values: a Stan program bound to data ([`stan::Model`]), or any
-//! density written in Rust ([`Bare`]). [`fit`] computes an approximation of its posterior, a [`Fitted`], with a verdict
-//! and the reasons for it.
+//! A [`Problem`] is a log density whose variables have names. The problem can be a Stan program bound to data
+//! ([`stan::Model`]) or a density written in Rust ([`Bare`]). The function [`fit`] approximates the posterior of a
+//! problem and returns a [`Fitted`], which contains draws and a verdict with its reasons.
 //!
 //! ```
 //! use jensen::prelude::*;
@@ -57,10 +57,10 @@
 //! | [`units`] | standardised columns |
 //! | `error` | [`Error`] |
 //!
-//! Applications depend on this crate. [`data`] reads and writes files, and [`density`] contains the traits of a log
-//! density. The command and the Python package also use modules that are hidden from this page, such as
-//! `jensen::blackbox`. Those modules change with every version. This crate prints nothing and does not read the
-//! environment.
+//! Applications depend on this crate. The module [`data`] reads and writes files, and the module [`density`] contains
+//! the traits that a log density implements. The command and the Python package also use modules that are hidden in
+//! this documentation, such as `jensen::blackbox`. Hidden modules may change in every version. This crate prints
+//! nothing and does not read environment variables.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(

@@ -4,17 +4,18 @@ use jensen_blackbox::{FamilyChoice, Method, Space};
 
 use crate::job::Need;
 
-/// The largest number of bytes of a linearisation; see `jensen_graph::GraphDensity`.
+/// The maximum number of bytes that a linearisation may occupy; see `jensen_graph::GraphDensity`.
 const LINEARISATION: u64 = 512 << 20;
 
-/// The number of matrices of draws that a method stores at once: noise, draws, gradients, directions and products.
+/// The number of draw-sized matrices that a method stores at the same time: noise, draws, gradients, directions and
+/// products.
 const MATRICES: u64 = 8;
 
-/// The number of parameter vectors that a method stores at once: iterates, gradients and the vectors of conjugate
-/// gradients.
+/// The number of parameter vectors that a method stores at the same time: iterates, gradients and the vectors of the
+/// conjugate gradient method.
 const VECTORS: u64 = 16;
 
-/// An estimate of the memory of a fit in bytes, without the model and its data.
+/// An estimate of the memory that a fit needs in bytes, excluding the model and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// The memory of the draws and their derivatives during optimisation.
@@ -28,8 +29,8 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Estimates the memory of a method that stores `lanes` draws at once and reports `draws` draws of `width` numbers,
-    /// on `threads` threads with blocks of `block_bytes` bytes each.
+    /// Estimates the memory of a fit. The method stores `lanes` draws at the same time and reports `draws` draws of
+    /// `width` numbers each. Each of the `threads` threads uses a block of `block_bytes` bytes.
     pub fn of_fit(
         family: &FamilyChoice,
         lanes: usize,
@@ -44,7 +45,7 @@ impl Footprint {
         let parameters = match family {
             FamilyChoice::Only(kind) => kind.parameters(space) as u64,
             FamilyChoice::Own(family) => family.parameters() as u64,
-            // The policy uses a full-rank family only in few dimensions.
+            // Jensen chooses a full-rank family only for problems with few dimensions.
             FamilyChoice::Auto => d.saturating_mul(10),
         };
         let matrix = d.saturating_mul(lanes as u64).saturating_mul(number);
@@ -53,13 +54,13 @@ impl Footprint {
                 .saturating_mul(MATRICES)
                 .saturating_add(matrix.saturating_mul(MATRICES).min(LINEARISATION)),
             family: parameters.saturating_mul(number * VECTORS),
-            // The draws are stored as rows, and summaries and writers store them again as columns.
+            // The draws are stored once as rows. Summaries and file writers additionally store them as columns.
             draws: (draws as u64).saturating_mul((3 * width as u64 + 2 * d).saturating_mul(number)),
             blocks: (threads * block_bytes) as u64,
         }
     }
 
-    /// Returns the sum.
+    /// Returns the total number of bytes.
     pub fn total(&self) -> u64 {
         self.lanes
             .saturating_add(self.family)
@@ -67,7 +68,7 @@ impl Footprint {
             .saturating_add(self.blocks)
     }
 
-    /// Returns the need of a fit by `method`, with advice about the largest part.
+    /// Returns the memory that a fit by `method` needs, with advice on how to reduce the largest part.
     pub fn need(&self, method: &Method) -> Need {
         let largest = self.lanes.max(self.family).max(self.draws).max(self.blocks);
         let advice = if largest == self.family {
@@ -89,7 +90,7 @@ impl Footprint {
     }
 }
 
-/// Formats a number of bytes, for example as `8 GiB` or `1.5 MiB`.
+/// Formats a number of bytes with a binary unit, for example as `8 GiB` or `1.5 MiB`.
 pub fn format_bytes(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes as f64;

@@ -1,4 +1,4 @@
-//! Mixtures of Gaussians, of binary vectors, of counts or of columns of several kinds (`jensen mixture`).
+//! Mixture models for Gaussian points, binary vectors, counts, or columns of several kinds (`jensen mixture`).
 
 pub use crate::points::{
     CandidateRow, ColumnDistribution, ColumnKind, ColumnPart, Component, ComponentRange,

@@ -17,12 +17,12 @@ use crate::{Fitted, Predictive};
 
 const POINTS: usize = 400;
 
-/// If a report contains the draws of fewer scalars than the fit, it says so.
+/// The maximum number of scalars whose draws a report contains. If the fit has more scalars, the report states this.
 const MARGINALS: usize = 400;
 
 const NAMED: usize = 4;
 
-/// An estimate of the ELBO during a run.
+/// An estimate of the ELBO at one iteration of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct HistoryPoint {
@@ -30,18 +30,18 @@ pub struct HistoryPoint {
     pub stage: String,
     /// The iteration.
     pub iteration: u64,
-    /// The wall-clock seconds since the start.
+    /// The wall-clock time in seconds since the start of the run.
     pub seconds: f64,
     /// The estimated ELBO in nats.
     pub elbo: f64,
-    /// The Monte-Carlo standard error of `elbo`, if the method provides it.
+    /// The Monte Carlo standard error of `elbo`, or `None` if the method does not estimate it.
     pub se: Option<f64>,
-    /// The step-size scale of ADVI.
+    /// The scale of the step size of ADVI.
     pub eta: Option<f64>,
 }
 
 impl HistoryPoint {
-    /// Returns the estimate in a trace line, if there is one.
+    /// Returns the ELBO estimate of a trace line, or `None` if the line contains no estimate.
     pub fn of(record: &Record) -> Option<Self> {
         let text = |name: &str| record.fields.get(name).and_then(|value| value.as_str());
         let stage = match (text("stage"), text("phase"), text("family")) {
@@ -61,23 +61,23 @@ impl HistoryPoint {
     }
 }
 
-/// The contents of a report that are not results, such as the settings.
+/// The parts of a report that are not results of the fit, such as the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// The name or the file of the model.
+    /// The name of the model or of its file.
     pub model: String,
-    /// The name or the file of the data.
+    /// The name of the data or of their file.
     pub data: String,
     /// The names and values of the settings.
     pub settings: Vec<(String, String)>,
-    /// Further figures of the method, shown after the ELBO.
+    /// Additional figures of the method, which the report shows after the ELBO.
     pub exhibits: Vec<Exhibit>,
-    /// The section on predictions.
+    /// The section of the report on predictions.
     pub predictive: Predictive,
 }
 
-/// Returns the settings of a method under the names of CmdStan. For methods other than ADVI they have the defaults of
-/// CmdStan.
+/// Returns the settings of a method under the names that CmdStan uses. For methods other than ADVI, the function
+/// returns CmdStan's default values.
 pub fn advi_config(method: &Method) -> AdviConfig {
     let Method::Advi(settings) = method else {
         return AdviConfig::default();
@@ -101,7 +101,7 @@ pub fn advi_config(method: &Method) -> AdviConfig {
         adapted: eta.is_none(),
         tol_rel_obj: match stop {
             AdviStop::Relative => tol_rel_obj,
-            // CmdStan has no stopping rule in nats, so the header states the default.
+            // CmdStan has no stopping rule in nats, so the header contains CmdStan's default tolerance.
             AdviStop::Nats => usual.tol_rel_obj,
         },
         eval_elbo,
@@ -109,7 +109,7 @@ pub fn advi_config(method: &Method) -> AdviConfig {
 }
 
 impl Fitted {
-    /// Returns the comment lines for a Stan CSV file of the draws.
+    /// Returns the comment lines for a Stan CSV file that contains the draws.
     pub fn csv_comments(&self, about: &About) -> StanCsvComments {
         let found = self.history.iter().rev().find_map(|point| point.eta);
         let refined = self.fit.refined.as_ref().is_some_and(|r| r.mixed());
@@ -126,7 +126,7 @@ impl Fitted {
         header.comments(self.sample.table.len())
     }
 
-    /// Returns the evidence for the verdict.
+    /// Returns the diagnostics on which the verdict is based.
     pub fn evidence(&self) -> Evidence {
         Evidence {
             against: self.verdict(),
@@ -139,23 +139,24 @@ impl Fitted {
         }
     }
 
-    /// Returns the verdict in the form that all fit jobs share.
+    /// Returns the verdict in the format that all fit jobs share.
     pub fn judgement(&self) -> Judgement {
         Judgement::of(&self.evidence(), self.fit.iterations)
     }
 
-    /// Returns the status of the run with advice, as text.
+    /// Returns a text with the status of the run and advice for the user.
     pub fn status_text(&self) -> String {
         self.judgement().status
     }
 
-    /// Returns the reasons not to trust the fit, with advice. Each is one sentence, and a trusted fit has none.
+    /// Returns the reasons not to trust the fit, with advice. Each reason is one sentence. The list is empty if the fit
+    /// is trusted.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }
 
-    /// Returns remarks that are not reasons against the fit: the families that were tried before, with their k̂, and
-    /// remarks on the model.
+    /// Returns remarks that do not affect the verdict. The remarks list the families that were tried earlier with their
+    /// k̂, followed by remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {
@@ -206,12 +207,12 @@ impl Fitted {
         })
     }
 
-    /// Returns a summary of every reported scalar, in the order of the columns of the draws.
+    /// Returns the summaries of all reported scalars, in the order of the columns of the draws.
     pub fn parameters(&self) -> Vec<ParameterSummary> {
         self.summaries.clone()
     }
 
-    /// Adds the labels of dimensions to the summaries.
+    /// Adds the labels of the dimensions to the summaries.
     pub fn label(&mut self, coordinates: &Coordinates) {
         let variables = self.sample.table.variables().iter();
         let labels = variables.flat_map(|variable| match coordinates.labelled(variable) {
@@ -267,7 +268,7 @@ impl Fitted {
         }
     }
 
-    /// Returns the report, which [`jensen_report::render`] renders.
+    /// Returns the report of the fit, which [`jensen_report::render`] converts to a page.
     pub fn report(&self, about: &About) -> Report {
         let best = self.fit.best();
         let table = &self.sample.table;
@@ -297,7 +298,8 @@ impl Fitted {
         let facts = vec![
             Fact::elbo(self.fit.elbo(), self.fit.elbo_se()),
             match refined {
-                // The draws are not those of the approximation, so the limit of k̂ would look like a warning.
+                // Refined draws do not come from the approximation, so the limit of k̂, which would look like a
+                // warning, is omitted here.
                 true => Fact {
                     aside: "of the approximation alone".to_owned(),
                     ..Fact::khat(khat)
@@ -317,7 +319,7 @@ impl Fitted {
             Section::Weights(Weights {
                 khat: Some(khat),
                 refined,
-                // Only draws of the approximation have weights.
+                // Only draws from the approximation have importance weights.
                 log_weights: match refined {
                     true => Vec::new(),
                     false => table.log_weights(),
@@ -361,7 +363,7 @@ impl Fitted {
         }
     }
 
-    /// `None` if there was only one family.
+    /// Returns `None` if the fit used a single family without a refinement.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {

@@ -1,8 +1,8 @@
-//! Posterior predictive checks with replicated data sets, and leave-one-out cross-validation, for reports.
+//! The posterior predictive checks and the leave-one-out cross-validation that a report shows.
 //!
-//! A generated quantity `y_rep` or `y_pred` with the shape of the data `y` contains one replicated data set per draw.
-//! `log_lik` contains the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt
-//! and Gelman, Visualization in Bayesian workflow, JRSS A 182 (2019).
+//! If the data contain a variable `y`, a generated quantity `y_rep` or `y_pred` with the same shape contains one
+//! replicated data set per draw. A generated quantity `log_lik` contains the log likelihood of every observation. The
+//! checks follow Gabry, Simpson, Vehtari, Betancourt and Gelman, Visualization in Bayesian workflow, JRSS A 182 (2019).
 
 use jensen_data::{DataSet, predicted};
 use jensen_density::VariableKind;
@@ -17,38 +17,39 @@ use crate::stan::column_major;
 
 const REPLICATES: usize = 400;
 
-/// The largest number of observations in a check. If there are more, evenly spaced ones are used.
+/// The maximum number of observations that a check uses. From a larger data set, the check uses evenly spaced
+/// observations.
 const OBSERVATIONS: usize = 20_000;
 
 const DRAWN: usize = 400;
 
-/// The largest number of observations for which the report shows leave-one-out results. `jensen compare` has no such
-/// limit.
+/// The maximum number of observations for which the report contains leave-one-out results. The command `jensen compare`
+/// has no such limit.
 const LEFT_OUT: usize = 5_000;
 
 const BARS: usize = 30;
 
-/// If there are more distinct integers, they are treated as counts instead of categories and drawn as a rootogram
-/// (Kleiber and Zeileis, The American Statistician 70, 2016).
+/// If an integer variable has more distinct values than this, the values are treated as counts rather than categories,
+/// and the check is drawn as a rootogram (Kleiber and Zeileis, The American Statistician 70, 2016).
 const ROOTED: usize = 12;
 
 const EQUAL_BARS: usize = 20;
 
-/// The half-width of a band that contains 90 % of a normal distribution, in standard deviations.
+/// The half-width, in standard deviations, of the central interval that contains 90 % of a normal distribution.
 const NINETY: f64 = 1.645;
 
-/// The section on predictions in a report.
+/// The section of a report on predictions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predictive {
-    /// The subsections.
+    /// The checks that the section shows.
     pub exhibits: Vec<Exhibit>,
-    /// The names of the generated quantities that the section uses.
+    /// The names of the generated quantities on which the section is based.
     pub variables: Vec<String>,
 }
 
 impl Predictive {
-    /// Computes the checks of a fit to `data` from its draws. `weighted` applies importance weights, for draws of an
-    /// approximation.
+    /// Computes the predictive checks of a fit to `data` from its draws. Set `weighted` if the draws come from an
+    /// approximation, so that the function applies importance weights.
     pub fn of(sample: &Sample, data: &DataSet, weighted: bool) -> Self {
         let mut found = Self::default();
         let mut first = 0;
@@ -76,8 +77,8 @@ impl Predictive {
         found
     }
 
-    /// Adapts the section to draws from the prior. It then compares simulated data sets with the observed one, and
-    /// omits comparisons that only a fit can pass.
+    /// Adapts the section to draws from the prior. The section then compares data sets that were simulated from the
+    /// prior with the observed data. The section omits comparisons that only draws from a posterior can pass.
     #[must_use]
     pub fn of_prior(mut self) -> Self {
         for exhibit in &mut self.exhibits {
@@ -94,13 +95,13 @@ impl Predictive {
 
 struct Replicated {
     observed: Vec<f64>,
-    /// The replicates of each observation in increasing order.
+    /// The replicated values of each observation in increasing order.
     replicates: Vec<Vec<f64>>,
     integer: bool,
 }
 
 impl Replicated {
-    /// Returns `None` if there are too few draws or some values are not numbers.
+    /// Returns `None` if there are too few draws or if some values are not finite numbers.
     fn of(sample: &Sample, first: usize, observed: &[f64]) -> Option<Self> {
         let table = &sample.table;
         let draws = table.len().min(REPLICATES);
@@ -176,7 +177,7 @@ impl Replicated {
             (quantile(&pooled, 0.001), quantile(&pooled, 0.999)),
             |(low, high), y| (low.min(*y), high.max(*y)),
         );
-        // Every bar covers the same number of integers.
+        // Each bar of the histogram covers the same number of integers.
         let (from, width, bars) = match self.integer {
             true => {
                 let width = ((ends.1 - ends.0 + 1.0) / BARS as f64).ceil().max(1.0);
@@ -264,7 +265,7 @@ impl Replicated {
             let draws = replicates.len() as f64;
             let below = replicates.iter().filter(|x| *x < y).count() as f64 / draws;
             let equal = replicates.iter().filter(|x| *x == y).count() as f64 / draws;
-            // Ties, which are frequent among counts, are spread evenly over their ranks.
+            // Ties, which are frequent among counts, are distributed evenly over the tied ranks.
             let (low, high) = (below, (below + equal).max(below + 1.0 / draws).min(1.0));
             let (low, high) = (low.min(high - 0.5 / draws), high);
             for (bar, share) in shares.iter_mut().enumerate() {
@@ -394,8 +395,8 @@ fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) ->
 mod tests {
     use super::*;
 
-    /// Creates observations at the quantiles of the uniform distribution on [0, 1], which are predicted to be uniform
-    /// on [0, `wide`].
+    /// Creates observations at the quantiles of the uniform distribution on [0, 1]. The replicates are uniform on [0,
+    /// `wide`].
     fn uniform(count: usize, draws: usize, wide: f64) -> Replicated {
         let share = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
         Replicated {
@@ -414,7 +415,8 @@ mod tests {
     fn a_right_model_predicts_nine_of_ten_within_its_intervals() {
         let (_, within) = uniform(200, 10_000, 1.0).intervals("y");
         assert_eq!(within, 180);
-        // The model predicts only a tenth of the range, so the other observations are outside their intervals.
+        // The replicates cover only a tenth of the observed range, so most observations lie outside their predictive
+        // intervals.
         let (_, within) = uniform(200, 10_000, 0.1).intervals("y");
         assert_eq!(within, 18);
     }
@@ -442,7 +444,8 @@ mod tests {
             integer: true,
         };
         let (_, rows) = replicated.statistics();
-        // The observed mean is above all replicates, and the smallest value is below all.
+        // The observed mean is greater than the mean of every replicate, and the observed minimum is less than every
+        // replicated minimum.
         assert_eq!([&rows[0][5], &rows[2][5]], ["0.00", "1.00"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The items that most programs need, for `use jensen::prelude::*`.
+//! The items that most programs need. Import them with `use jensen::prelude::*`.
 
 pub use jensen_blackbox::{Family, FamilyChoice, FamilyKind, Init, Method, Policy, Settings};
 pub use jensen_data::{DataSet, Value};

@@ -1,4 +1,4 @@
-//! The input of a fit: a log density with names for its values.
+//! The trait of problems that can be fitted, and the implementation for densities written in Rust.
 
 use jensen_blackbox::Subject;
 use jensen_density::{
@@ -7,29 +7,30 @@ use jensen_density::{
 
 use crate::Error;
 
-/// A log density on ℝᵈ, with the names, shapes and constrained values of its posterior.
+/// A log density on ℝᵈ whose posterior has named variables with shapes and constrained values.
 pub trait Problem: Sync {
     /// The type of the log density.
     type Density: TwiceDifferentiable;
 
-    /// Returns the log density, including its constants and the log-Jacobian.
+    /// Returns the log density, which must include its normalising constants and the log-Jacobian.
     fn density(&self) -> &Self::Density;
 
-    /// Returns the names, shapes and constrained values.
+    /// Returns the posterior, which maps unconstrained points to named variables with shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// Returns the posterior restricted to the requested variables, or `None` if the restriction would save no work.
+    /// Returns a posterior that computes only the wanted variables, or `None` if this would save no work.
     fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
         let _ = wanted;
         None
     }
 
-    /// Returns the digests of the model and the data for checkpoints. They are empty if nothing is stored.
+    /// Returns the digests of the model and of the data, which are stored in checkpoints. The digests may be empty if
+    /// no checkpoint is stored.
     fn subject(&self) -> Subject {
         Subject::default()
     }
 
-    /// Returns the seconds that building the problem took.
+    /// Returns the time in seconds that was needed to build the problem.
     fn build_seconds(&self) -> f64 {
         0.0
     }
@@ -39,23 +40,23 @@ pub trait Problem: Sync {
         Vec::new()
     }
 
-    /// Returns the error that caused NaN values, if it is not an error of the model. An example is data that could not
-    /// be read. The fit then has no result.
+    /// Returns the error that made values NaN although the model itself is correct, for example a read error of the
+    /// data. If there is such an error, the fit has no result.
     fn failure(&self) -> Option<Error> {
         None
     }
 
-    /// Returns the number of bytes of one thread's block of draws, if known, and 0 otherwise.
+    /// Returns the number of bytes that each thread needs for its block of draws, or 0 if the number is unknown.
     fn block_bytes(&self) -> usize {
         0
     }
 }
 
-/// A problem whose density is written in Rust, and whose coordinates are the reported values.
+/// A problem whose density is written in Rust and whose reported values are the coordinates themselves.
 ///
-/// Without names the posterior has a single variable, the vector `z`.
+/// Unless the coordinates have names, the posterior has a single variable, the vector `z`.
 ///
-/// Wrap a density without Hessian-vector products in [`Differenced`](jensen_density::Differenced) first.
+/// If the density has no Hessian-vector products, wrap it in [`Differenced`](jensen_density::Differenced) first.
 ///
 /// ```
 /// use jensen::prelude::*;
@@ -104,7 +105,7 @@ struct Coordinates {
 }
 
 impl<D: TwiceDifferentiable> Bare<D> {
-    /// Creates a problem whose coordinates are the vector `z`.
+    /// Creates a problem with a single reported variable, the vector `z` of all coordinates.
     pub fn new(density: D) -> Self {
         let dim = density.dim();
         Self {
@@ -113,10 +114,10 @@ impl<D: TwiceDifferentiable> Bare<D> {
         }
     }
 
-    /// Creates a problem with a scalar variable for each coordinate.
+    /// Creates a problem that reports each coordinate as a scalar variable with its own name.
     ///
     /// # Panics
-    /// Panics if the number of names differs from the number of coordinates, which is a bug in the caller.
+    /// Panics if the number of names does not equal the number of coordinates, which is a bug in the caller.
     pub fn named<S: Into<String>>(density: D, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let dim = density.dim();

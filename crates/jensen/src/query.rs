@@ -1,4 +1,4 @@
-//! Values and derivatives of a density at given points.
+//! Evaluation of a density and its derivatives at given points.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use serde::Serialize;
@@ -7,35 +7,37 @@ use crate::Error;
 
 const BLOCK: usize = 256;
 
-/// The points and the quantities to compute.
+/// The points at which a density is evaluated, and the derivatives to compute there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Query<'a> {
-    /// The unconstrained points.
+    /// The points on the unconstrained scale.
     pub points: &'a [Vec<f64>],
     /// Whether to compute gradients.
     pub gradient: bool,
-    /// The directions for Hessian-vector products: one per point, or one for all points.
+    /// The directions for Hessian-vector products. The slice contains either one direction per point or a single
+    /// direction for all points.
     pub directions: Option<&'a [Vec<f64>]>,
 }
 
-/// The results, in the order of the points. In JSON, numbers that are not finite are `null`.
+/// The results of a query in the order of the points. In JSON, numbers that are not finite are written as `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Answer {
     /// The log density at every point, in nats.
     pub value: Vec<f64>,
-    /// The gradient at every point. Its elements are NaN if the log density is not finite.
+    /// The gradient at every point. At a point where the log density is not finite, the elements of the gradient are
+    /// NaN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<Vec<f64>>>,
-    /// The Hessian-vector product at every point. Its elements are NaN if the log density is not finite.
+    /// The Hessian-vector product at every point. At a point where the log density is not finite, its elements are NaN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hvp: Option<Vec<Vec<f64>>>,
 }
 
-/// Evaluates a density.
+/// Evaluates a density at the points of `query`.
 ///
 /// # Errors
-/// Fails with [`Error::Input`] if a point or a direction has another dimension than the density, or if the number of
-/// directions is neither one nor the number of points.
+/// Fails with [`Error::Input`] if a point or a direction does not have the dimension of the density, or if the number
+/// of directions is neither one nor the number of points.
 pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Result<Answer, Error> {
     let dim = density.dim();
     check_dimensions("point", query.points, dim)?;
@@ -113,7 +115,8 @@ fn pack<'a>(points: impl Iterator<Item = &'a Vec<f64>>, dim: usize, lanes: usize
     z
 }
 
-/// Splits lanes into vectors. A vector is NaN if its value is not finite.
+/// Splits the lanes into one vector per point. The elements of a vector are NaN if the value at its point is not
+/// finite.
 fn unpack(lanes: &[f64], dim: usize, values: &[f64]) -> Vec<Vec<f64>> {
     let count = values.len();
     (0..count)

@@ -1,4 +1,4 @@
-//! The results of a refinement: a summary for scripts, and a section of the report for people.
+//! The results of a refinement: the summary in `fit.json` and the section of the report.
 
 use jensen_blackbox::{Estimate, RHAT_LIMIT, Refined};
 use jensen_data::RefinementSummary;
@@ -12,12 +12,13 @@ const SHOWN: usize = 6;
 const BARS: usize = 40;
 
 impl Fitted {
-    /// Returns the refinement, if there was one.
+    /// Returns the result of the refinement, or `None` if the fit was not refined.
     pub fn refined(&self) -> Option<&Refined> {
         self.fit.refined.as_ref()
     }
 
-    /// Returns the divergence KL(q‖p) of the approximation in nats, if a refinement measured it.
+    /// Returns the divergence KL(q‖p) of the approximation from the posterior in nats, or `None` if no refinement has
+    /// measured it.
     pub fn divergence(&self) -> Option<Estimate> {
         let elbo = self.fit.best().evaluation.elbo;
         self.refined().map(|refined| refined.divergence(elbo))
@@ -39,7 +40,7 @@ impl Fitted {
         })
     }
 
-    /// Returns the checks that the approximation failed, which are the reasons for its refinement.
+    /// Returns the checks that the approximation failed and that caused its refinement.
     pub fn refined_because(&self) -> Vec<String> {
         let reasons = self.fit.against_approximation().into_iter();
         reasons.map(|reason| reason.sentence).collect()

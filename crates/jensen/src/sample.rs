@@ -1,4 +1,5 @@
-//! Draws from an approximation on the constrained scale, with the log densities for importance weights.
+//! Draws from an approximation on the constrained scale, with the log densities that determine their importance
+//! weights.
 
 use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Policy, Refined, psis, resample};
 use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
@@ -12,16 +13,17 @@ const POOL: usize = 10;
 
 const SMALLEST_POOL: usize = 4000;
 
-/// The smallest number of draws from which summaries are computed, if the draws are weighted or refined.
+/// The minimum number of draws from which summaries of weighted or refined draws are computed.
 const SUMMARISED: usize = 4096;
-/// The limit on the number of values in the draws for summaries. There are never fewer draws than requested.
+/// The maximum number of values in the draws that are made for the summaries. The limit never reduces the number of
+/// draws below the requested number.
 const NUMBERS: usize = 1 << 22;
 
-/// The index of the random numbers for generated quantities at the mean. No draw has this index.
+/// The index that selects the random numbers of generated quantities at the mean. No draw has this index.
 const AT_MEAN: u64 = u64::MAX;
 
-/// The limit on the number of values in the draws of an interrupted run, so that they are written within a fraction of
-/// a second.
+/// The maximum number of values in the draws of an interrupted run. With this limit, the draws are written in a
+/// fraction of a second.
 pub(crate) const HURRIED_NUMBERS: usize = 1 << 17;
 
 const BLOCK: usize = 512;
@@ -31,18 +33,18 @@ const HURRIED_BLOCK: usize = 32;
 /// A request for draws.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest {
-    /// The index of the first draw. Draw i is the same in every request with the same seed.
+    /// The index of the first draw. The draw with index i is identical in all requests that have the same seed.
     pub first: u64,
     /// The number of draws.
     pub draws: usize,
-    /// Whether to choose the draws by smoothed importance weights from ten times as many draws (sampling importance
-    /// resampling), which moves them from the approximation towards the posterior.
+    /// Whether to create ten times as many draws and choose among them according to their smoothed importance weights
+    /// (sampling importance resampling). Resampled draws are closer to the posterior than draws from the approximation.
     pub resample: bool,
-    /// The random numbers of the approximation.
+    /// The source of the random numbers that determine the draws from the approximation.
     pub source: NoiseSource,
-    /// The seed of the random numbers in generated quantities.
+    /// The seed of the random numbers that generated quantities use.
     pub seed: u64,
-    /// The number of threads that compute constrained values.
+    /// The number of threads that compute the constrained values.
     pub threads: usize,
 }
 
@@ -50,21 +52,21 @@ pub struct SampleRequest {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Sample {
-    /// The draws that the model accepts.
+    /// The draws that the model did not reject.
     pub table: DrawsTable,
     /// The variables of the table.
     pub variables: Vec<Variable>,
-    /// The number of draws that the model rejects. The table omits them.
+    /// The number of draws that the model rejected. The table does not contain them.
     pub rejected: usize,
-    /// The reason for the first rejection, if there was one.
+    /// The message of the first rejection, or `None` if the model rejected no draw.
     pub rejection: Option<String>,
-    /// The number of requested draws that are missing because of an interrupt.
+    /// The number of requested draws that were not computed because the run was interrupted.
     pub unmade: usize,
 }
 
 impl Sample {
-    /// Returns the ArviZ groups of the variables, which the names of the generated quantities determine. `approximate`
-    /// means that the draws come from an approximation and have weights.
+    /// Assigns each variable to an ArviZ group. The names of the generated quantities determine their groups. Set
+    /// `approximate` if the draws come from an approximation and have importance weights.
     pub fn roles(&self, approximate: bool) -> Roles {
         let generated = self.variables.iter();
         let generated = generated.filter(|variable| variable.kind == VariableKind::Generated);
@@ -74,16 +76,16 @@ impl Sample {
         )
     }
 
-    /// Returns the mean, the standard deviation and the quantiles of every scalar, from equally weighted draws.
+    /// Computes the mean, the standard deviation and the quantiles of every scalar. All draws have equal weights.
     pub fn summaries(&self) -> Vec<ParameterSummary> {
         summaries::plain(&self.table, &Haste::none(), &Policy::default(), |_| true)
     }
 
-    /// Returns the parameters at a draw, as initial values for Stan's samplers.
+    /// Returns the parameter values of a draw in the form of initial values for Stan's samplers.
     ///
     /// # Errors
-    /// Fails if the table has fewer draws, or if a parameter is an array of tuples, which the file format does not
-    /// support.
+    /// Fails if the table has no draw with this index, or if a parameter is an array of tuples, which the file format
+    /// does not support.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(
@@ -131,7 +133,7 @@ pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(values.len());
     for at in 0..values.len() {
         let (mut rest, mut from) = (at, 0);
-        // Computes the position of the same subscripts in row-major order.
+        // This loop computes the position of the same subscripts in row-major order.
         let mut stride: usize = shape.iter().product();
         for extent in shape.iter().rev() {
             stride /= extent;
@@ -146,7 +148,7 @@ pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
 /// Draws from an approximation and computes every reported variable at each draw.
 ///
 /// # Errors
-/// Fails with [`Error::Data`] if a name of the model is not allowed in a table of draws.
+/// Fails with [`Error::Data`] if the model uses a name that is not allowed in a table of draws.
 pub fn sample<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -170,7 +172,8 @@ fn sample_until<P: Problem>(
         true => choose(&pool.log_p, &pool.log_q, request),
         false => (0..pool.log_p.len()).collect(),
     };
-    // Draws are constrained after resampling, because repeated draws must have different generated quantities.
+    // The constrained values are computed after resampling, because copies of the same draw must have different
+    // generated quantities.
     let constrained = constrain(problem.posterior(), &pool, &chosen, request);
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
@@ -179,16 +182,18 @@ fn sample_until<P: Problem>(
 pub(crate) struct Reported {
     /// The reported draws.
     pub sample: Sample,
-    /// The summaries in the order of the columns.
+    /// The summaries of all reported scalars, in the order of the columns.
     pub summaries: Vec<ParameterSummary>,
-    /// The first quantity whose distribution the draws of the approximation do not represent, even with weights.
+    /// The first quantity whose posterior distribution the draws of the approximation do not represent, even if they
+    /// are weighted.
     pub moved: Option<String>,
 }
 
-/// Returns the draws that a fit reports, and their summaries. They are the refined draws if a refinement has mixed, and
-/// otherwise draws of the approximation. The latter are summarised with importance weights if `weighted` is set and the
-/// weights are usable. An interrupted run computes fewer draws if all of them would take long. `made` contains the
-/// draws of the approximation if they exist already.
+/// Returns the draws that a fit reports, and their summaries. The reported draws are the refined draws if a refinement
+/// has mixed, and draws from the approximation otherwise. The summaries of the latter use importance weights if
+/// `weighted` is set and the weights are usable. For an interrupted run, the function computes fewer draws if computing
+/// all of them would take too long. If the draws from the approximation already exist, the caller passes them in
+/// `made`.
 pub(crate) fn report<P: Problem>(
     problem: &P,
     fit: &Fit,
@@ -197,10 +202,10 @@ pub(crate) fn report<P: Problem>(
     haste: &Haste<'_>,
     made: Option<Reported>,
 ) -> Result<Reported, Error> {
-    // A fit writes distinct draws.
+    // The reported draws of a refinement must be distinct, so there are at most as many as the refinement has.
     let refined = fit.refined.as_ref().filter(|refined| refined.mixed());
     let asked = refined.map_or(request.draws, |r| request.draws.min(r.draws.count));
-    // Refined draws already exist, so summaries of spread use all of them.
+    // The refined draws already exist, so the summaries can use all of them.
     let pool = refined.map_or(SUMMARISED, |r| r.draws.count);
     let (summarised, draws) = sizes(problem, (asked, pool), haste);
     let request = SampleRequest { draws, ..*request };
@@ -242,7 +247,7 @@ pub(crate) fn report<P: Problem>(
         }
     };
     if haste.is_hurried() {
-        // The time limit may have passed while the draws were computed. A part of them is still written.
+        // The time limit may have passed while the draws were computed. If so, only some of the draws are written.
         let kept = most(problem, HURRIED_NUMBERS).max(1);
         reported.sample.table = reported.sample.table.first(kept);
         let made = reported.sample.table.len() + reported.sample.rejected;
@@ -257,7 +262,8 @@ fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     numbers / width.max(1)
 }
 
-/// Returns the number of draws for the summaries, at most `pool`, and the number to report if `asked` are requested.
+/// Returns the number of draws for the summaries, which is at most `pool`, and the number of draws to report, of which
+/// the user requested `asked`.
 fn sizes<P: Problem>(
     problem: &P,
     (asked, pool): (usize, usize),
@@ -313,9 +319,9 @@ pub(crate) fn report_weighted<P: Problem>(
     })
 }
 
-/// Returns the model without the quantities that belong to single observations, if there are any. There are as many of
-/// them as observations, so their summaries use only the reported draws. Four times as many draws would take most of
-/// the time of a small regression.
+/// Returns the model without the generated quantities that belong to single observations, or `None` if there are no
+/// such quantities. The number of such quantities grows with the number of observations, so their summaries use only
+/// the reported draws. Summaries from four times as many draws would take most of the time of a small regression.
 fn without_observations<P: Problem>(problem: &P) -> Option<Box<dyn Posterior + '_>> {
     let variables = problem.posterior().variables();
     match variables.iter().any(of_observations) {
@@ -350,8 +356,8 @@ fn in_order(
     made
 }
 
-/// Summarises refined draws at about `wanted` equally spaced times. The quantities of single observations are
-/// summarised from the sample.
+/// Summarises the refined draws at about `wanted` equally spaced times. Quantities that belong to single observations
+/// are summarised from `sample` instead.
 fn summaries_of_refined<P: Problem>(
     problem: &P,
     refined: &Refined,
@@ -374,7 +380,7 @@ fn summaries_of_refined<P: Problem>(
     let posterior = apart.as_deref().unwrap_or(problem.posterior());
     let constrained = constrain(posterior, &pool, &chosen, request);
     let all = collect(posterior, &constrained, &chosen, &pool, request)?;
-    // Chains without the rejected draws are incomplete and cannot be diagnosed.
+    // After the rejected draws have been removed, the chains are incomplete, so their convergence cannot be diagnosed.
     let found = match all.rejected {
         0 => summaries::refined(&all.table, refined.ensemble, policy, haste),
         _ => summaries::plain(&all.table, haste, policy, |_| true),
@@ -450,11 +456,12 @@ impl Pool {
     }
 }
 
-/// Returns every reported variable at refined draws, in an order in which any prefix is spread over all times and
-/// chains. If more draws are requested than exist, they repeat with different random numbers in generated quantities.
+/// Computes every reported variable at the refined draws. The order of the draws is such that every prefix contains
+/// draws from all times and all chains. If more draws are requested than exist, draws are repeated with different
+/// random numbers in their generated quantities.
 ///
 /// # Errors
-/// Returns the same errors as [`sample`].
+/// Fails under the same conditions as [`sample`].
 pub fn sample_refined<P: Problem>(
     problem: &P,
     draws: &Draws,
@@ -493,8 +500,8 @@ pub(crate) fn sample_at(
     collect(posterior, &constrained, &chosen, &pool, request)
 }
 
-/// Returns a step size that visits all of `count` positions and spreads the first ones evenly. It is the golden
-/// section, or the next number that has no factor in common with `count`.
+/// Returns a step size that visits all of the `count` positions, such that the first positions are evenly spread. The
+/// step size is the golden section of `count`, or the next number that has no common factor with `count`.
 fn stride(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {
@@ -580,7 +587,8 @@ fn collect(
         index: AT_MEAN,
     };
     let mut at_mean = Vec::new();
-    // If the model rejects the mean, its values are unknown, and the draws determine the generated quantities.
+    // If the model rejects the mean, the values of the generated quantities there are unknown and are estimated from
+    // the draws.
     if posterior.constrain(&pool.mean, key, &mut at_mean).is_ok() {
         table = table.with_mean(at_mean)?;
     }

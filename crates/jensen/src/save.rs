@@ -1,10 +1,10 @@
-//! The variables that a fit reports.
+//! The selection of the variables that a fit reports.
 
 use jensen_density::{Variable, VariableKind};
 
 use crate::Error;
 
-/// A selection of variables by kind or name. An empty selection contains all variables.
+/// A selection of variables by kind or by name. An empty selection means all variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Save(Vec<String>);
 
@@ -15,7 +15,8 @@ const KINDS: [(&str, VariableKind); 3] = [
 ];
 
 impl Save {
-    /// Parses a comma-separated list of names and of the words `all`, `parameters`, `transformed` and `generated`.
+    /// Parses a comma-separated list of variable names and of the words `all`, `parameters`, `transformed` and
+    /// `generated`.
     pub fn of_words(words: &str) -> Self {
         let words = words.split(',').map(str::trim);
         let words: Vec<String> = words
@@ -28,20 +29,20 @@ impl Save {
         }
     }
 
-    /// Returns whether the selection contains a variable. A selected tuple contains all its parts.
+    /// Returns whether the selection includes a variable. If a tuple is selected, all of its parts are included.
     pub fn wants(&self, variable: &Variable) -> bool {
         self.0.is_empty() || self.0.iter().any(|word| names(word, variable))
     }
 
-    /// Returns whether the selection contains all variables of a kind.
+    /// Returns whether the selection includes all variables of a kind.
     pub fn wants_all(&self, kind: VariableKind) -> bool {
         self.0.is_empty() || self.0.iter().any(|word| KINDS.contains(&(word, kind)))
     }
 
-    /// Checks that all names in the selection exist.
+    /// Checks that every word of the selection is a kind or the name of a variable.
     ///
     /// # Errors
-    /// Fails if a word is neither a kind nor a variable.
+    /// Fails if a word is neither a kind nor the name of a variable.
     pub fn check(&self, variables: &[Variable]) -> Result<(), Error> {
         let unknown = |word: &&String| {
             let kind = KINDS.iter().any(|(name, _)| name == word);
@@ -61,12 +62,12 @@ impl Save {
     }
 }
 
-/// If a variable has the name of a kind, the word means both.
+/// A word that is both a kind and the name of a variable selects both.
 fn names(word: &str, variable: &Variable) -> bool {
     base(&variable.name) == word || KINDS.contains(&(word, variable.kind))
 }
 
-/// For example, `t:1` and `t.2:1` are parts of `t`.
+/// Returns the name of the whole tuple for one of its parts. For example, `t:1` and `t.2:1` are parts of `t`.
 fn base(name: &str) -> &str {
     name.split(['.', ':']).next().unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! Stan programs bound to data, which provide the density and the posterior of a fit.
+//! Stan programs bound to data, which provide the density and the posterior that a fit needs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use sha2::{Digest, Sha256};
 use crate::timing::Stopwatch;
 use crate::{Error, Problem, Save};
 
-/// A lower bound on the bytes of a density per coordinate: its name, its slots in the graph and the plan, and one block
-/// of lanes of values and gradients.
+/// A lower bound on the number of bytes that a density needs for each coordinate. The bytes store the name of the
+/// coordinate, its slots in the graph and in the plan, and one block of lanes of values and gradients.
 const BYTES_PER_COORDINATE: u64 = 512;
 
 const PRINTED: usize = 4 << 20;
@@ -37,23 +37,23 @@ const PRINTED: usize = 4 << 20;
 pub struct Build<'a> {
     /// The resolver of included files.
     pub includes: &'a dyn IncludeResolver,
-    /// The name of the data in messages.
+    /// The name of the data that messages use.
     pub data_name: &'a str,
-    /// The seed of random numbers in transformed data.
+    /// The seed of the random numbers in the transformed data block.
     pub seed: u64,
-    /// The SIMD level of the density's kernels.
+    /// The SIMD instruction set that the kernels of the density use.
     pub simd: Simd,
-    /// The largest number of threads of one evaluation.
+    /// The maximum number of threads that evaluate the density at the same time.
     pub threads: usize,
-    /// The largest number of bytes of the data, and of any single value.
+    /// The maximum number of bytes of all data, which is also the maximum for each single value.
     pub memory_limit: u64,
     /// Whether the density includes the log-Jacobians of the transforms.
     pub jacobian: bool,
-    /// Whether `~` statements drop their additive constants.
+    /// Whether `~` statements omit their additive constants.
     pub propto: bool,
-    /// The variables to report.
+    /// The selection of the variables to report.
     pub save: Save,
-    /// Interrupts the compilation, and later evaluations by the interpreter.
+    /// A signal that interrupts the compilation and later evaluations by the interpreter.
     pub halt: Halt,
 }
 
@@ -74,8 +74,8 @@ impl Default for Build<'_> {
     }
 }
 
-/// A program bound to its data and compiled to a density, either of all data at once or [of exchangeable
-/// records](crate::exchangeable).
+/// A program that is bound to its data and compiled to a density. The density uses either all data at once or
+/// [exchangeable records](crate::exchangeable).
 pub struct Model<D = GraphDensity> {
     name: String,
     density: D,
@@ -102,15 +102,15 @@ pub struct ModelError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// The program does not parse or does not type-check.
+    /// The program has a syntax error or a type error.
     Program,
-    /// The data do not match their declarations.
+    /// The data do not match the declarations of the program.
     Data,
-    /// Transformed data cannot be computed, or the log density fails at every point.
+    /// The transformed data cannot be computed, or the evaluation of the log density fails at every point.
     Evaluation,
     /// The program uses a feature of Stan that this version of Jensen does not support.
     Unsupported,
-    /// The program exceeds a limit on time, depth or memory.
+    /// The program exceeds a limit on time, nesting depth or memory.
     Limit,
     /// The log density is not a sum over exchangeable records.
     Records,
@@ -121,7 +121,7 @@ impl ModelError {
         Self { kind, text }
     }
 
-    /// Returns the message with source excerpts, without a line break at its end.
+    /// Returns the message with excerpts of the source, without a line break at the end.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -136,10 +136,11 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl Model {
-    /// Compiles a program and binds it to data. `name` is the name of the program in messages.
+    /// Compiles a program and binds it to data. Messages refer to the program by `name`.
     ///
     /// # Errors
-    /// Fails with [`Error::Model`], whose message has diagnostics, or with [`Error::Memory`].
+    /// Fails with [`Error::Model`] if the program or the data have an error, and with [`Error::Memory`] if the density
+    /// needs too much memory. The message of a model error contains diagnostics.
     pub fn compile(
         source: &str,
         name: &str,
@@ -185,7 +186,7 @@ impl Model {
         ending(self.posterior.bound())
     }
 
-    /// Returns the density.
+    /// Returns the density of the program.
     pub fn graph_density(&self) -> &GraphDensity {
         &self.density
     }
@@ -201,7 +202,7 @@ fn ending(posterior: &BoundModel) -> Ending {
 }
 
 impl<D> Model<D> {
-    /// `lower` creates the density from the bound program.
+    /// Builds a model. The function `lower` creates the density from the bound program.
     pub(crate) fn build(
         source: &str,
         name: &str,
@@ -255,12 +256,12 @@ impl<D> Model<D> {
         &self.name
     }
 
-    /// Returns the program.
+    /// Returns the syntax tree of the program.
     pub fn program(&self) -> &Arc<Program> {
         self.bound().program()
     }
 
-    /// Returns the program and its data in the form that the interpreter uses.
+    /// Returns the program with its data in the form that the interpreter executes.
     pub fn bound(&self) -> &BoundModel {
         self.posterior.bound()
     }
@@ -289,28 +290,28 @@ impl<D> Model<D> {
         self.subject.clone()
     }
 
-    /// Returns notes on the program that do not depend on the fit.
+    /// Returns remarks on the program that do not depend on the fit.
     pub fn notes(&self) -> Vec<String> {
         self.remarks.clone()
     }
 
-    /// Returns the compiler's warnings.
+    /// Returns the warnings of the compiler.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
-    /// Returns the warnings as text with source excerpts.
+    /// Returns the warnings of the compiler as text with excerpts of the source.
     pub fn render_warnings(&self, colour: bool) -> String {
         diagnostic::render(&self.warnings, &self.program().files, colour)
     }
 
-    /// Returns the lines that `print` statements in transformed data produced.
+    /// Returns the lines that `print` statements in the transformed data block have written.
     pub fn printed(&self) -> &[String] {
         &self.printed
     }
 
-    /// Returns the model's own message for a point at which the density is not finite, if the interpreter finds one.
-    /// `z` is the unconstrained point.
+    /// Returns the message with which the model rejects the unconstrained point `z`. Returns `None` if the interpreter
+    /// finds no reason why the density is not finite at this point.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
         match self.bound().log_density(z, true, false) {
             Err(error) => Some(self.bound().locate(&error)),
@@ -318,23 +319,24 @@ impl<D> Model<D> {
         }
     }
 
-    /// Computes the unconstrained point for parameter values, given by name. In `values`, arrays and matrices are
-    /// nested lists.
+    /// Converts parameter values to an unconstrained point. `values` contains the parameters by name, with arrays and
+    /// matrices as nested lists.
     ///
     /// # Errors
-    /// Fails if a parameter is missing, has another shape or violates its constraint.
+    /// Fails if a parameter is missing, has the wrong shape or violates its constraint.
     pub fn unconstrain(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         self.posterior
             .unconstrain(&|name| parameter(values, name))
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// Computes the unconstrained point for values of some parameters. The other parameters are at the origin of the
-    /// unconstrained scale.
+    /// Converts the values of some parameters to an unconstrained point. The coordinates of the other parameters are
+    /// set to 0 on the unconstrained scale.
     ///
     /// # Errors
-    /// Fails if a value has another shape or violates its constraint, or if no value belongs to a parameter. Also fails
-    /// if a parameter is missing and another name is unknown, because this suggests a misspelling.
+    /// Fails if a value has the wrong shape or violates its constraint, or if none of the names belongs to a parameter.
+    /// Also fails if a parameter is missing and another name is unknown, because this combination suggests a
+    /// misspelling.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();
         let of = |decl: &Decl| program.var(decl.var).name.as_str();
@@ -376,10 +378,11 @@ impl<D> Model<D> {
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// Computes the constrained values of all parameters at `z`. Generated quantities use the random numbers of draw 0.
+    /// Computes the constrained values of all parameters at the unconstrained point `z`. Generated quantities use the
+    /// random numbers of the draw with index 0.
     ///
     /// # Errors
-    /// Fails if the model rejects the point.
+    /// Fails if the model rejects the point `z`.
     pub fn constrain(&self, z: &[f64], seed: u64) -> Result<Vec<f64>, Error> {
         let mut out = Vec::new();
         self.posterior
@@ -421,7 +424,7 @@ impl Problem for Model {
     }
 }
 
-/// Returns the values of a parameter, or of a slot of a tuple, in column-major order.
+/// Returns the values of a parameter, or of one component of a tuple, in column-major order.
 fn parameter(values: &DataSet, name: &str) -> Option<Vec<f64>> {
     match name.split_once(':') {
         None => values.get(name).map(column_major),
@@ -474,7 +477,7 @@ fn bind(
     };
     let mut room = PRINTED;
     let mut sink = |line: &str| {
-        // A program may print in an endless loop.
+        // The number of stored bytes is limited, because a program may print in an endless loop.
         match room.checked_sub(line.len() + 1) {
             Some(left) => {
                 room = left;
@@ -513,8 +516,8 @@ fn bind(
     Ok(bound)
 }
 
-/// Removes the generated quantities if they fail at every draw, so that the posterior of the parameters is still
-/// available.
+/// Removes the generated quantities if they would fail at every draw, so that the posterior of the parameters can still
+/// be computed.
 fn with_usable_generated_quantities(
     posterior: BoundModel,
     data: &DataSet,
@@ -527,14 +530,14 @@ fn with_usable_generated_quantities(
         let key = DrawKey { seed: 0, index: 0 };
         let origin = vec![0.0; posterior.unconstrained_dim()];
         let tried = posterior.constrain_with(&origin, key, &mut Vec::new(), &mut |_| {});
-        // The origin itself may cause the rejection.
+        // A rejection is not counted as a failure, because it may be specific to the origin.
         tried
             .err()
             .filter(|error| error.kind != ErrorKind::Rejected)
     };
     let tried = failure(&posterior);
     if let Some(span) = tried.as_ref().map(|error| error.span) {
-        // If no time is left, omitting the generated quantities would not help either.
+        // If the time limit has passed, the program would also fail without its generated quantities.
         build.halt.check(span).map_err(|error| {
             let (kind, program) = (error.kind, posterior.program());
             model_error(program, kind, &error.message, span, build.data_name)
@@ -572,7 +575,8 @@ pub(crate) fn bind_block(
 
 const NODE_BYTES: u64 = 400;
 
-/// The number is never lower than small programs need.
+/// Returns the maximum number of graph nodes for this number of bytes. The limit is never lower than the number that
+/// small programs need.
 fn nodes_within(bytes: u64) -> usize {
     usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }
@@ -615,7 +619,7 @@ fn excerpt(program: &Program, span: Span) -> Option<String> {
         .map_or(1, |text| {
             text.lines().next().map_or(1, |l| l.chars().count())
         });
-    // Control characters of a source must not reach a terminal.
+    // Control characters in the source are replaced, because they must not reach a terminal.
     let source: String = source
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -662,7 +666,7 @@ fn input(value: &Value) -> Input<'_> {
     }
 }
 
-/// Returns the numbers of a value with the first index fastest.
+/// Returns the numbers of a value in column-major order, in which the first index varies fastest.
 pub(crate) fn column_major(value: &Value) -> Vec<f64> {
     let row_major: Vec<f64> = match value.elements() {
         Elements::Int(ints) => ints.iter().map(|x| *x as f64).collect(),
@@ -698,7 +702,8 @@ fn hash_text(hash: &mut Sha256, text: &str) {
     hash.update(text.as_bytes());
 }
 
-/// The digest depends on the texts of the program and its included files, and not on their names.
+/// Returns a digest of the texts of the program and its included files. The names of the files do not influence the
+/// digest.
 fn hash_program(program: &Program) -> String {
     let mut hash = Sha256::new();
     for file in &program.files {
@@ -707,7 +712,7 @@ fn hash_program(program: &Program) -> String {
     hex(hash)
 }
 
-/// The digest depends neither on the order of the values nor on the format of the file.
+/// Returns a digest of the data. Neither the order of the values nor the format of the file influences the digest.
 fn hash_data(data: &DataSet) -> String {
     let mut entries: Vec<_> = data.iter().collect();
     entries.sort_by_key(|(name, _)| *name);

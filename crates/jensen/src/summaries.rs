@@ -1,12 +1,13 @@
-//! Summaries of weighted draws of an approximation, or of refined draws.
+//! Summaries of weighted draws from an approximation, or of refined draws.
 //!
-//! The draws of an approximation that a fit writes have equal weights. The summaries use several times as many draws
-//! with Pareto-smoothed importance weights (Vehtari et al. 2024). The weights move the moments towards those of the
-//! posterior and give a standard error for each. The summaries also report the unweighted values. For refined draws,
-//! the summary of each quantity includes its own R̂ and effective sample size.
+//! A fit writes draws from the approximation with equal weights. The summaries use several times as many draws with
+//! Pareto-smoothed importance weights (Vehtari et al. 2024). The weights bring the estimated moments closer to the
+//! moments of the posterior and provide a standard error for each moment. The summaries also contain the unweighted
+//! estimates. The summary of a quantity from refined draws includes the R̂ and the effective sample size of the
+//! quantity.
 //!
-//! A summary omits a mean or a standard deviation that does not exist or that the draws do not determine; see
-//! [`with_tails`].
+//! A summary omits a mean or a standard deviation if this moment does not exist or if the draws do not determine it;
+//! see [`with_tails`].
 
 use std::sync::Mutex;
 
@@ -18,27 +19,27 @@ use rayon::prelude::*;
 use crate::haste::Haste;
 use crate::sample::HURRIED_NUMBERS;
 
-/// The time is checked after each block of columns.
+/// The number of columns that are summarised between two checks of the time limit.
 const COLUMNS: usize = 512;
 
-/// The largest share of the total weight that a single draw may have. With a larger share, that draw alone determines a
-/// quantile of 5 %. For beta(3, 9), whose tail is longer than that of the family, one draw of 4096 moved the 5 %
-/// quantile from 0.08 to 0.03 and the mean by a fifth of a standard deviation, although the unweighted draws were
-/// right.
+/// The maximum fraction of the total weight that a single draw may have. If a draw has a larger weight, this draw alone
+/// may determine the 5 % quantile. For beta(3, 9), whose tail is longer than the tail of the family, one draw of 4096
+/// moved the 5 % quantile from 0.08 to 0.03 and the mean by a fifth of a standard deviation, although the unweighted
+/// draws were correct.
 const HEAVIEST: f64 = 0.01;
 
-/// The share of the draws that must be effective for a quantity's weighted summary. With fewer, a handful of draws in a
-/// tail determine its spread, and the estimate of the effective number is itself too large. For a logit with a
-/// normal(0, 2) prior and twenty failures, the worst standard deviation over 400 seeds has an error of 9 % with a limit
-/// of a quarter of 4096 draws, 20 % with a limit of a tenth, and 90 % without a limit. The standard deviation of the
-/// unweighted draws is 8 % too small.
+/// The minimum ratio of the effective number of draws to the number of draws for which a weighted summary of a quantity
+/// is used. With a lower ratio, a few draws in a tail determine the standard deviation, and the estimate of the
+/// effective number is itself too large. In a test with a normal(0, 2) prior on a logit and twenty failures, the worst
+/// standard deviation over 400 seeds has an error of 9 % with a limit of a quarter of 4096 draws, 20 % with a limit of
+/// a tenth, and 90 % without a limit. The standard deviation of the unweighted draws is 8 % too small.
 const EFFECTIVE: f64 = 0.25;
 
-/// The tail index from which the variance is infinite. A generalised Pareto distribution of shape k has no moments of
-/// order 1/k or higher.
+/// The smallest tail index for which the variance is infinite. A generalised Pareto distribution with shape k has no
+/// finite moments of order 1/k or higher.
 const NO_VARIANCE: f64 = 0.5;
 
-/// Summarises the equally weighted draws of the variables whose indices `wanted` accepts, in the order of the columns.
+/// Summarises equally weighted draws of the variables for which `wanted` returns true, in the order of the columns.
 pub(crate) fn plain(
     table: &DrawsTable,
     haste: &Haste<'_>,
@@ -61,8 +62,8 @@ fn of_equal(name: String, draws: &[f64], policy: &Policy) -> ParameterSummary {
     )
 }
 
-/// Computes the relative standard error of the standard deviation of independent draws with normalised weights, to
-/// first order. It is half of the relative standard error of the variance.
+/// Computes the relative standard error of the standard deviation for independent draws with normalised weights, to
+/// first order. To this order, it is half the relative standard error of the variance.
 fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     let total = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
         let terms = draws.iter().enumerate();
@@ -74,17 +75,18 @@ fn error_of_sd(draws: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     0.5 * error / variance
 }
 
-/// Removes the moments that the tail indices and the number of effective draws rule out. The first index belongs to the
-/// value, whose average is the mean, and the second to its squared deviation, whose average is the variance.
+/// Removes the moments that the draws do not determine according to the tail indices and the effective number of draws.
+/// The first tail index describes the values, whose average is the mean. The second tail index describes the squared
+/// deviations, whose average is the variance.
 ///
-/// For a mean the limit is [`khat_threshold`], above which a sample of that size does not determine it (Vehtari et al.
-/// 2024, section 3.2.4). The limit is at least one half. Below one half, the central limit theorem gives the error of
-/// the mean, and from one half, neither the variance nor the standard error of the mean exists. As in that paper, the
-/// estimated index decides.
+/// The limit for the mean is [`khat_threshold`]. If the index is above this limit, a sample of this size does not
+/// determine the mean (Vehtari et al. 2024, section 3.2.4). The limit is at least one half. If the index is below one
+/// half, the central limit theorem gives the standard error of the mean. If the index is one half or larger, neither
+/// the variance nor the standard error of the mean exists. As in that paper, the decision uses the estimated index.
 ///
-/// With a hundred draws in the tail, the index has an error of 0.12 to 0.15. The index alone would rule out the
-/// standard deviation of one in twenty quantities whose true index is a quarter. Jensen therefore omits the standard
-/// deviation only if its relative standard error is also above the policy's limit.
+/// If the tail consists of a hundred draws, the estimated index has a standard error of 0.12 to 0.15. A decision by the
+/// index alone would remove the standard deviation of one in twenty quantities whose true index is a quarter. Jensen
+/// therefore removes the standard deviation only if its relative standard error also exceeds the limit of the policy.
 fn with_tails(
     summary: ParameterSummary,
     [of_mean, of_sd]: [Option<f64>; 2],
@@ -134,8 +136,8 @@ fn with_tails(
     }
 }
 
-/// Removes the standard deviation if its relative standard error is above the policy's limit, because a few draws then
-/// determine it.
+/// Removes the standard deviation if its relative standard error exceeds the limit of the policy, because a few draws
+/// then determine its value.
 fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> ParameterSummary {
     if summary.undefined.is_some() || error.is_nan() || error <= policy.sd_error {
         return summary;
@@ -153,11 +155,11 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
     }
 }
 
-/// Summarises draws with smoothed importance weights, in the order of the columns. If a few draws have most of the
-/// total weight, or most of a quantity's weight, the summaries describe the unweighted draws. The function also returns
-/// the first quantity for which neither is usable. Such a quantity has too few effective draws, and the weights change
-/// its mean or its standard deviation by more than the policy allows. Only the variables whose indices `wanted` accepts
-/// have summaries.
+/// Summarises draws with smoothed importance weights, in the order of the columns. The function summarises only the
+/// variables for which `wanted` returns true. If a few draws have too large a fraction of the total weight, or if a
+/// quantity has too few effective draws, its summary is computed from the unweighted draws instead. Also returns the
+/// first quantity for which neither kind of summary is usable. Neither summary is usable if the quantity has too few
+/// effective draws and the weights change its mean or its standard deviation by more than the policy allows.
 pub(crate) fn weighted(
     table: &DrawsTable,
     policy: &Policy,
@@ -184,7 +186,7 @@ pub(crate) fn weighted(
             }
             return of_equal(name, draws, policy);
         }
-        // The averages of these values are the mean and the variance, on the same scale.
+        // The averages of these terms are the mean and the variance. Both have the same scale.
         let of = |power: f64| {
             let terms = draws.iter().zip(&weights);
             let terms: Vec<f64> = terms
@@ -235,8 +237,9 @@ pub(crate) fn refined(
     )
 }
 
-/// Calls `summary` with the index, name and draws of every column of the variables that `wanted` accepts. If time runs
-/// out, the remaining columns use only the draws that an interrupted run reports.
+/// Calls `summary` with the index, the name and the draws of every column that belongs to a variable for which `wanted`
+/// returns true. After the time limit has passed, the summaries of the remaining columns use only as many draws as an
+/// interrupted run reports.
 fn each(
     table: &DrawsTable,
     (haste, policy): (&Haste<'_>, &Policy),
@@ -268,7 +271,7 @@ fn each(
     made
 }
 
-/// Summarises a quantity under normalised weights. The result includes the unweighted summary.
+/// Summarises a quantity from draws with normalised weights. The result includes the summary of the unweighted draws.
 fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSummary {
     if plain.mean.is_nan() {
         return plain;
@@ -279,7 +282,7 @@ fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSu
     };
     let (mean, variance) = weighted_moments(draws, weights);
     let concentration = total(&|_, w| w * w);
-    // The first-order expansion of a ratio of sums.
+    // This is the first-order expansion of a ratio of sums.
     let mcse = total(&|x, w| (w * (x - mean)).powi(2)).sqrt();
     let mut sorted: Vec<(f64, f64)> = draws.iter().copied().zip(weights.iter().copied()).collect();
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -304,8 +307,8 @@ fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSu
     }
 }
 
-/// Computes a quantile of sorted, weighted draws. Each draw is at the middle of its weight, and values between draws
-/// are interpolated linearly.
+/// Computes a quantile of sorted, weighted draws. The cumulative weight at a draw includes half of its own weight, and
+/// the quantile is interpolated linearly between neighbouring draws.
 fn quantile(sorted: &[(f64, f64)], p: f64) -> f64 {
     let mut before = (0.0, sorted[0].0);
     let mut below = 0.0;
@@ -331,7 +334,7 @@ mod tests {
     use jensen_data::DrawsVariable;
     use jensen_math::simd::Simd;
 
-    /// Draws of normal(0, 1) weighted to normal(0.3, 0.8).
+    /// Creates draws from normal(0, 1) with importance weights for normal(0.3, 0.8).
     fn table(seed: u64) -> DrawsTable {
         let count = 4096;
         let mut z = vec![0.0; count];
@@ -370,8 +373,8 @@ mod tests {
             populations: 8,
             chains: 32,
         };
-        // One draw in a hundred is thirty times as far out. With the forty such draws of this sample, the standard
-        // deviation is 3.16.
+        // On average, one draw in a hundred is multiplied by thirty. This sample contains forty such draws, and its
+        // standard deviation is 3.16.
         let count = 4096;
         let mut x = vec![0.0; count];
         let source = NoiseSource::new(1, Simd::detect());
@@ -389,8 +392,8 @@ mod tests {
         assert!(vague.sd.is_nan() && vague.undefined.is_some(), "{vague:?}");
     }
 
-    /// Draws of beta(3, 9) on the logit scale from the normal distribution with its mode and curvature. k̂ is about
-    /// 0.5.
+    /// The draws for beta(3, 9) on the logit scale come from the normal distribution with the same mode and curvature.
+    /// Their k̂ is about 0.5.
     #[test]
     fn no_draw_decides_alone() {
         let (mode, sd) = ((3.0_f64 / 9.0).ln(), (12.0_f64 / 27.0).sqrt());
@@ -411,7 +414,7 @@ mod tests {
                 |_| true,
             )
             .0[0];
-            // The exact quantile is 0.079.
+            // The exact 5 % quantile is 0.079.
             assert!(
                 (x.mean - 0.25).abs() < 0.02 && x.q05 > 0.06,
                 "{seed}: {x:?}"
@@ -419,9 +422,9 @@ mod tests {
         }
     }
 
-    /// Twenty failures with a normal(0, 2) prior on the logit, approximated by a normal distribution that is a tenth
-    /// wider than the best one. With the best one, k̂ reaches 0.76 in the left tail, and every other sample has no
-    /// usable mean.
+    /// The data are twenty failures, and the logit has a normal(0, 2) prior. The posterior is approximated by a normal
+    /// distribution that is a tenth wider than the best one. With the best normal distribution, k̂ reaches 0.76 in the
+    /// left tail, and every other sample has no usable mean.
     #[test]
     fn a_tail_that_few_draws_see_does_not_decide() {
         let (mean, sd) = (-3.5096, 1.0625);
@@ -445,7 +448,8 @@ mod tests {
             )
             .0[0];
             assert!((a.mean - mean).abs() < 0.15 * sd, "{seed}: {a:?}");
-            // Ten per cent, plus three standard errors of a standard deviation at an excess kurtosis of 0.5.
+            // The tolerance is ten per cent plus three standard errors of a standard deviation for an excess kurtosis
+            // of 0.5.
             let error = (2.5 / (4.0 * a.ess.unwrap_or(4096.0))).sqrt();
             let off = (a.sd / sd - 1.0).abs();
             assert!(off < 0.1 + 3.0 * error, "{seed}: {a:?}");

@@ -1,4 +1,4 @@
-//! The time that building and evaluating a density takes.
+//! Measurement of the time that is needed to build and to evaluate a density.
 
 use jensen_blackbox::{NoisePurpose, NoiseSource};
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
@@ -7,7 +7,8 @@ use jensen_math::simd::Simd;
 use jensen_run::Clock;
 use serde::Serialize;
 
-/// Measures seconds outside a run. In WebAssembly in a browser, which has no clock, the result is always 0.
+/// Measures the elapsed time in seconds outside a run. In a browser, WebAssembly has no clock, and the result is always
+/// 0.
 pub(crate) struct Stopwatch {
     #[cfg(not(target_family = "wasm"))]
     begun: std::time::Instant,
@@ -37,25 +38,26 @@ impl Stopwatch {
     }
 }
 
-/// The shortest duration of a repetition in seconds, well above the resolution of any clock.
+/// The minimum duration of a repetition in seconds. This duration is much longer than the resolution of any clock.
 const SHORTEST: f64 = 0.01;
 
-/// The cost of evaluations per draw, in seconds.
+/// The time that evaluations of a density need per draw, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DensityTiming {
-    /// The seconds of a log density.
+    /// The time for an evaluation of the log density, in seconds.
     pub seconds_per_value: f64,
-    /// The seconds of a log density with its gradient.
+    /// The time for an evaluation of the log density and its gradient, in seconds.
     pub seconds_per_gradient: f64,
-    /// The seconds of a Hessian-vector product at new draws, which includes the linearisation.
+    /// The time for a Hessian-vector product at new draws, in seconds. The time includes the linearisation.
     pub seconds_per_hvp: f64,
-    /// The seconds of another product at the same draws.
+    /// The time for each further Hessian-vector product at the same draws, in seconds.
     pub seconds_per_further_hvp: f64,
 }
 
-/// Times a density at `lanes` draws from a normal distribution with standard deviation one half. Each time is the
-/// median of the repetitions that fit into `seconds`, but of at least three.
+/// Measures the time of evaluating a density at `lanes` draws from a normal distribution with standard deviation one
+/// half. Each reported time is the median of as many repetitions as fit into `seconds`, with a minimum of three
+/// repetitions.
 pub fn time_density<D: TwiceDifferentiable>(
     density: &D,
     lanes: usize,
@@ -96,9 +98,9 @@ pub fn time_density<D: TwiceDifferentiable>(
     }
 }
 
-/// Calls are grouped so that the resolution of the clock does not matter.
+/// Each repetition consists of several calls, so that the resolution of the clock does not affect the result.
 fn median_seconds(body: &mut dyn FnMut(), seconds: f64, clock: &dyn Clock) -> f64 {
-    // The first call allocates programs and memory.
+    // The first call is not timed, because it creates programs and allocates memory.
     body();
     let mut calls = 1u32;
     let mut once = |calls: u32| {

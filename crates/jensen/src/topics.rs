@@ -1,4 +1,4 @@
-//! Topic models of corpora. This module connects the files of `jensen-data` with the methods of `jensen-conjugate`.
+//! Topic models of corpora. This module applies the methods of `jensen-conjugate` to the files of `jensen-data`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -85,7 +85,7 @@ pub use report_page::{Curves, report_page};
 pub use request::TopicsRequest;
 pub use summary::{TopicRow, TopicsSeconds, TopicsSummary, rows};
 
-/// The training or held-out documents of a memory-mapped corpus.
+/// The training documents or the held-out documents of a memory-mapped corpus.
 #[derive(Clone, Copy, Debug)]
 pub struct CorpusDocuments<'a> {
     corpus: &'a Corpus,
@@ -93,7 +93,7 @@ pub struct CorpusDocuments<'a> {
 }
 
 impl<'a> CorpusDocuments<'a> {
-    /// Selects the training or the held-out documents of a corpus.
+    /// Selects the training documents or the held-out documents of a corpus.
     pub fn new(corpus: &'a Corpus, part: Split) -> Self {
         Self { corpus, part }
     }
@@ -128,7 +128,7 @@ impl Documents for CorpusDocuments<'_> {
     }
 }
 
-/// The training or held-out documents of a shard of a corpus.
+/// The training documents or the held-out documents of one shard of a corpus.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardDocuments<'a> {
     shard: &'a CorpusFile,
@@ -136,7 +136,7 @@ pub struct ShardDocuments<'a> {
 }
 
 impl<'a> ShardDocuments<'a> {
-    /// Selects the training or the held-out documents of a shard.
+    /// Selects the training documents or the held-out documents of a shard.
     pub fn new(shard: &'a CorpusFile, part: Split) -> Self {
         Self { shard, part }
     }
@@ -162,7 +162,7 @@ impl Documents for ShardDocuments<'_> {
     }
 }
 
-/// Converts a document to a bag of words.
+/// Returns the bag of words of a document.
 pub fn bag(document: &Document) -> Bag {
     Bag {
         terms: document.terms.clone(),

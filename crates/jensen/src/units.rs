@@ -1,8 +1,9 @@
 //! Standardisation of the columns of tables, points, sequences and images.
 //!
-//! A fit job that standardises uses u = (x − centre) / scale for columns in which rows differ. It reports densities of
-//! x, which are the densities of u minus the logarithms of the scales. Constant columns have no density. Neither do
-//! copies of other columns, given the originals. Jensen omits both kinds of columns and reports this.
+//! A fit job that standardises its data replaces each column x by u = (x − centre) / scale, unless the column is
+//! constant. The job reports densities of x. The log density of x is the log density of u minus the logarithms of the
+//! scales. A constant column has no density, and neither has a column that is a copy of another column. Jensen omits
+//! both kinds of columns from the fit and reports them.
 
 use jensen_math::sum::ColumnMoments;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
@@ -29,33 +30,33 @@ struct Kept {
     scale: f64,
 }
 
-/// The value is level + slope · (the value of a kept column).
+/// A column that is left out of the fit. The value of the column is level + slope · (the value of a kept column).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
-    /// The index of the original among the kept columns, and the change per unit of the original.
+    /// The index of the original among the kept columns, followed by the change of the copy per unit of the original.
     copy_of: Option<(usize, f64)>,
     level: f64,
 }
 
-/// The units of the columns of a table.
+/// The standardised units of the columns of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Units {
     kept: Vec<Kept>,
     left: Vec<Left>,
 }
 
-/// A column is constant if its deviations from its mean are below this multiple of the rounding error of its largest
-/// value. Rounding errors of computed numbers are a few times that error. A column whose mean is a million standard
-/// deviations from 0 has deviations of more than 10⁹ times that error.
+/// A column is treated as constant if its deviations from the mean are smaller than this multiple of the rounding error
+/// of its largest value. Computed numbers have rounding errors of a few times this error. If the mean of a column is a
+/// million standard deviations away from 0, its deviations are still more than 10⁹ times this error.
 const ROUNDINGS: f64 = 64.0;
 
-/// Two columns are equal if they differ nowhere by more than this share of their standard deviation. A difference of a
-/// ten-millionth can only come from rounding.
+/// Two standardised columns are treated as equal if they differ by no more than this in any row. A difference of a
+/// ten-millionth of a standard deviation can only be caused by rounding.
 const SAME: f64 = 1e-7;
 
 impl Units {
-    /// Returns units that leave `width` columns unchanged.
+    /// Returns units that leave a table of `width` columns unchanged.
     pub fn as_they_are(width: usize) -> Self {
         let kept = |column| Kept {
             column,
@@ -68,7 +69,8 @@ impl Units {
         }
     }
 
-    /// Computes the units from the moments of columns, which may come from several shards. Copies are not detected.
+    /// Computes the units from the moments of the columns, which may be accumulated over several shards. The function
+    /// does not detect copies of columns.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -78,7 +80,7 @@ impl Units {
             let count = moments.count.max(1.0);
             let scale = (moments.squares / count).sqrt();
             let rounding = ROUNDINGS * f64::EPSILON * moments.mean.abs();
-            // Sums that overflow make the scale NaN.
+            // The scale is NaN if the sums overflow.
             if scale.is_nan() || scale <= rounding {
                 let (copy_of, level) = (None, moments.mean);
                 units.left.push(Left {
@@ -106,7 +108,7 @@ impl Units {
         Ok(units)
     }
 
-    /// Computes the units from rows of `width` numbers. NaN marks a missing value.
+    /// Computes the units from rows of `width` numbers, in which NaN marks a missing value.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -114,7 +116,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// Computes the units from rows in which some columns do not contain real numbers. These columns stay unchanged.
+    /// Computes the units from rows in which some columns do not contain real numbers. Such columns keep their values.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -166,12 +168,12 @@ impl Units {
         }
     }
 
-    /// Returns the number of columns of the data.
+    /// Returns the number of columns of the original data.
     pub fn columns(&self) -> usize {
         self.kept.len() + self.left.len()
     }
 
-    /// Returns the number of kept columns.
+    /// Returns the number of columns that the fit uses.
     pub fn width(&self) -> usize {
         self.kept.len()
     }
@@ -181,23 +183,25 @@ impl Units {
         self.left.is_empty() && self.kept.iter().all(|k| k.centre == 0.0 && k.scale == 1.0)
     }
 
-    /// Returns the logarithms of the scales of the kept columns.
+    /// Returns the logarithms of the scales of the columns that the fit uses.
     pub fn log_scales(&self) -> Vec<f64> {
         self.kept.iter().map(|kept| kept.scale.ln()).collect()
     }
 
-    /// Returns the log density of a complete row in the units of the data, minus that in these units.
+    /// Returns the log density of a complete row in the units of the data, minus its log density in standardised units.
     pub fn log_jacobian(&self) -> f64 {
         -self.log_scales().iter().sum::<f64>()
     }
 
-    /// Selects the entries of `all` for the kept columns. `all` has one entry per column of the data.
+    /// Selects the entries of `all` that belong to the columns that the fit uses. `all` must have one entry per column
+    /// of the data.
     pub fn of_kept<T: Clone>(&self, all: &[T]) -> Vec<T> {
         let kept = self.kept.iter();
         kept.map(|kept| all[kept.column].clone()).collect()
     }
 
-    /// Converts the moments of all columns of the data to moments of the kept columns in these units.
+    /// Converts the moments of all columns of the data to moments of the columns that the fit uses, in standardised
+    /// units.
     pub fn moments(&self, columns: &[ColumnMoments]) -> Vec<ColumnMoments> {
         let of = |kept: &Kept| {
             let moments = columns[kept.column];
@@ -210,19 +214,19 @@ impl Units {
         self.kept.iter().map(of).collect()
     }
 
-    /// Converts a row of the data to these units.
+    /// Converts a row of the data to standardised units.
     pub fn row<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let kept = self.kept.iter();
         kept.map(|kept| (row[kept.column] - kept.centre) / kept.scale)
     }
 
-    /// Converts concatenated rows of the data to these units.
+    /// Converts concatenated rows of the data to standardised units.
     pub fn rows(&self, rows: &[f64]) -> Vec<f64> {
         let rows = rows.chunks_exact(self.columns().max(1));
         rows.flat_map(|row| self.row(row)).collect()
     }
 
-    /// Converts a row to the units of the data.
+    /// Converts a row in standardised units to the units of the data.
     pub fn back(&self, row: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.columns()];
         for (x, kept) in row.iter().zip(&self.kept) {
@@ -238,15 +242,15 @@ impl Units {
         out
     }
 
-    /// Converts concatenated single-precision rows to the units of the data.
+    /// Converts concatenated single-precision rows in standardised units to the units of the data.
     pub fn rows_back(&self, rows: &[f32]) -> Vec<f64> {
         let wide = |row: &[f32]| row.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
         let rows = rows.chunks_exact(self.width().max(1));
         rows.flat_map(|row| self.back(&wide(row))).collect()
     }
 
-    /// Returns the derivative of each column of the data with respect to the columns in these units, as the index of a
-    /// kept column and the slope. It is `None` for a constant column.
+    /// Returns the derivative of each column of the data with respect to the standardised columns. Each entry contains
+    /// the index of a column that the fit uses and the slope, or `None` if the column of the data is constant.
     fn slopes(&self) -> Vec<Option<(usize, f64)>> {
         let mut slopes = vec![None; self.columns()];
         for (position, kept) in self.kept.iter().enumerate() {
@@ -260,13 +264,13 @@ impl Units {
         slopes
     }
 
-    /// Converts variances to the units of the data.
+    /// Converts variances in standardised units to the units of the data.
     pub fn variances_back(&self, variances: &[f64]) -> Vec<f64> {
         let of = |slope: Option<(usize, f64)>| slope.map_or(0.0, |(at, s)| s * s * variances[at]);
         self.slopes().into_iter().map(of).collect()
     }
 
-    /// Converts a covariance matrix to the units of the data.
+    /// Converts a covariance matrix in standardised units to the units of the data.
     pub fn covariance_back(&self, covariance: &[f64]) -> Vec<f64> {
         let (width, slopes) = (self.width(), self.slopes());
         let pairs = slopes
@@ -280,7 +284,7 @@ impl Units {
             .collect()
     }
 
-    /// Converts coefficients of the columns, such as loadings, to the units of the data.
+    /// Converts coefficients of the standardised columns, such as loadings, to the units of the data.
     pub fn slopes_back(&self, coefficients: &[f64]) -> Vec<f64> {
         let slopes = self.slopes().into_iter();
         slopes
@@ -288,7 +292,7 @@ impl Units {
             .collect()
     }
 
-    /// Returns notes on the omitted columns, with one sentence per kind.
+    /// Returns remarks on the columns that the fit omits, with one sentence for each kind.
     pub fn notes(&self, names: &[String]) -> Vec<String> {
         let mut notes = Vec::new();
         let listed = |names: Vec<String>| match names.len() {
@@ -327,8 +331,8 @@ struct Shifted<'a> {
     fields: &'a [(&'a str, f64)],
 }
 
-/// Runs a fit in standardised units under `control`. The function adds `by` nats to the ELBO, and to each of the listed
-/// `fields` its own number of nats, before the observer receives them.
+/// Runs a fit in standardised units under `control`. Before the observer receives a trace line, the function adds `by`
+/// nats to its ELBO. The function also adds to each field in `fields` the number of nats that is listed with the field.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,
@@ -391,10 +395,11 @@ impl Observer for Shifted<'_> {
     }
 }
 
-/// Returns the columns that equal other columns except for location, scale and sign. Each has the index of the first of
-/// the equal columns and the sign.
+/// Returns the columns that equal another column except for location, scale and sign. Each result contains the column,
+/// the first of the columns that equal it, and the sign.
 ///
-/// Candidates have the same product with a fixed vector, up to the sign. They are then compared row by row.
+/// The function computes the product of each column with a fixed vector. Two columns whose products have the same
+/// absolute value are compared row by row.
 fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize, usize, f64)> {
     let width = moments.len();
     let count = rows.len() / width.max(1);
@@ -402,7 +407,8 @@ fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize,
         let m = &moments[column];
         (rows[row * width + column] - m.mean) / (m.squares / m.count).sqrt()
     };
-    // Multiples of an irrational number are spread evenly, in no pattern that rows are likely to have.
+    // The fractional parts of the multiples of an irrational number are spread evenly. Rows of real data are unlikely
+    // to follow the same pattern.
     let weight = |row: usize| ((row as f64 + 1.0) * 0.754_877_666_246_692_7).fract() - 0.5;
     let sketch = |column: usize| {
         let terms = (0..count).map(|row| weight(row) * value(row, column));

@@ -1,5 +1,5 @@
-//! Auto-encoders of rows of numbers. This module connects the files of `jensen-data` with the networks of
-//! `jensen-neural`.
+//! Auto-encoders for rows of numbers. This module applies the networks of `jensen-neural` to the files of
+//! `jensen-data`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -14,8 +14,8 @@
 //! | `summary` | [`VaeSummary`]: the contents of `fit.json` |
 //! | `report_page` | [`report_page()`]: the report of a fit |
 //!
-//! The method is auto-encoding variational Bayes (Kingma and Welling 2014). [`jensen_neural`] contains the models, the
-//! training and the evaluation, and this module re-exports it.
+//! The method is auto-encoding variational Bayes (Kingma and Welling 2014). The crate [`jensen_neural`] contains the
+//! models, the training and the evaluation. This module re-exports that crate.
 
 mod course;
 mod job;
@@ -45,7 +45,7 @@ pub use rows::{check_rows, first, read_as};
 pub use stored::{VaeModel, VaeModelError};
 pub use summary::{TrainingPoint, VaeSeconds, VaeSummary};
 
-/// Rows as records.
+/// The rows of a table, which an auto-encoder reads as records.
 #[derive(Clone, Copy, Debug)]
 pub struct RowRecords<'a>(pub &'a Rows);
 
@@ -63,12 +63,12 @@ impl Records for RowRecords<'_> {
     }
 }
 
-/// Rows as records in standardised units.
+/// The rows of a table in standardised units, which an auto-encoder reads as records.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitRecords<'a> {
     /// The rows.
     pub rows: &'a Rows,
-    /// The units of their columns.
+    /// The standardised units of the columns.
     pub units: &'a Units,
 }
 
@@ -95,17 +95,17 @@ impl Records for UnitRecords<'_> {
     }
 }
 
-/// Checks that every row is in the domain of the likelihood. A missing value is in every domain.
+/// Checks that all values are in the domain of the likelihood. Missing values are allowed in every domain.
 ///
 /// # Errors
-/// Fails with [`Error::Input`] that names the row of the first value outside the domain.
+/// Fails with [`Error::Input`] if a value is outside the domain. The message gives the row of the first such value.
 pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
     let (low, high) = rows.range();
     let unit = low >= 0.0 && high <= 1.0;
     let missing = rows.missing() > 0;
     match likelihood {
         _ if missing => {}
-        // Rows contain only finite values.
+        // The reader of the rows accepts only finite values.
         Likelihood::Gaussian { .. } => return Ok(()),
         Likelihood::Bernoulli if unit => return Ok(()),
         _ => {}
@@ -131,8 +131,9 @@ pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
 
 const SPLIT: Purpose = Purpose::new("autoencoder validation split");
 
-/// Divides the numbers of `rows` rows into training and validation rows, both in ascending order. `share` is the share
-/// of validation rows, and there is at least one row of each. The seed determines the choice.
+/// Divides the indices of `rows` rows into training and validation rows and returns both lists in ascending order.
+/// `share` is the fraction of the rows that become validation rows. Each list contains at least one row. The seed
+/// determines which rows are chosen.
 pub fn split(rows: usize, share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let apart = ((rows as f64 * share).round() as usize).clamp(1, rows.saturating_sub(1).max(1));
     let mut order = permutation(seed, SPLIT, 0, rows);

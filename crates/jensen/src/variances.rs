@@ -1,34 +1,35 @@
-//! The variances of gradient estimators during a fit, from its trace to the report.
+//! The variances of gradient estimators during a fit, which are read from the trace and shown in the report.
 
 use jensen_blackbox::records::RecordEstimator;
 use jensen_report::Exhibit;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_run::Record;
 
-/// The traces of the covariance matrices of gradient estimators at an iterate, in squared units of the gradient.
+/// The traces of the covariance matrices of several gradient estimators at one iterate, in squared units of the
+/// gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariancePoint {
-    /// The iteration.
+    /// The number of the iteration.
     pub iteration: u64,
-    /// The variances of each analysed estimator.
+    /// The variances of each estimator that was analysed.
     pub estimators: Vec<EstimatorVariance>,
 }
 
-/// The variance of an estimator and its parts, each with its standard error.
+/// The total variance of an estimator and its two components, each with its standard error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EstimatorVariance {
     /// The name of the estimator.
     pub name: String,
     /// The total variance.
     pub total: (f64, f64),
-    /// The variance from subsampling, with the draws integrated out.
+    /// The variance that subsampling of the records causes, with the draws integrated out.
     pub subsampling: (f64, f64),
-    /// The variance from the draws, with all records.
+    /// The variance that the random draws cause when all records are used.
     pub monte_carlo: (f64, f64),
 }
 
 impl VariancePoint {
-    /// Returns the analysis in a trace line, if there is one.
+    /// Returns the variances that a trace line contains, or `None` if it contains no such analysis.
     pub fn of(record: &Record) -> Option<Self> {
         let number = |name: &str| record.fields.get(name).and_then(serde_json::Value::as_f64);
         let part = |estimator: &str, part: &str| {
@@ -63,14 +64,14 @@ fn series(
     let at = |point: &VariancePoint| {
         let found = point.estimators.iter().find(|e| e.name == name)?;
         let value = figure(found);
-        // Only positive values have a position on a logarithmic axis.
+        // A logarithmic axis can show only positive values.
         (value > 0.0).then_some((point.iteration as f64, value))
     };
     points.iter().filter_map(at).collect()
 }
 
-/// Returns a chart of the variances during a run and a table of the last values, for a report. The result is `None` if
-/// there are no points.
+/// Returns a section for the report with a chart of the variances during the run and a table of the last values.
+/// Returns `None` if `points` is empty.
 pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     let last = points.last()?;
     let mut chart = Chart::new("")

@@ -1,4 +1,4 @@
-//! Times the solvers on generated models or on models from plain text files.
+//! Measures the time of the solvers on generated models or on models from plain text files.
 //!
 //! `cargo run --release -p jensen-latent --example measure -- gp FILE LENGTHSCALE VARIANCE SOLVER BOUND` reads rows of
 //! inputs with the label 0 or 1 last, separated by white space; `grid ROWS COLS`, `glm ROWS COLS`, `graph FILE` and
@@ -97,7 +97,7 @@ fn gp(args: &[String]) {
     report(&args[0], &model, &settings);
 }
 
-/// Returns the precision `kappa (D − A) + shift I` of a lattice.
+/// Returns the precision `kappa (D − A) + shift I` of a field on a lattice.
 fn lattice(rows: usize, cols: usize, kappa: f64, shift: f64) -> Sparse {
     let at = |r: usize, c: usize| r * cols + c;
     let mut triplets = Vec::new();
@@ -121,7 +121,7 @@ fn lattice(rows: usize, cols: usize, kappa: f64, shift: f64) -> Sparse {
     Sparse::from_triplets(rows * cols, rows * cols, &triplets).unwrap()
 }
 
-/// Counts on a lattice with an intrinsic first-order field.
+/// Fits counts on a lattice with an intrinsic first-order field.
 fn grid(args: &[String]) {
     let (rows, cols): (usize, usize) = (args[0].parse().unwrap(), args[1].parse().unwrap());
     let n = rows * cols;
@@ -152,7 +152,7 @@ fn grid(args: &[String]) {
     report("grid", &model, &Settings::default());
 }
 
-/// Logistic regression with independent coefficients.
+/// Fits a logistic regression with independent coefficients.
 fn glm(args: &[String]) {
     let (rows, cols): (usize, usize) = (args[0].parse().unwrap(), args[1].parse().unwrap());
     let w = Dense::from_fn(rows, cols, |i, j| {
@@ -179,8 +179,8 @@ fn glm(args: &[String]) {
     report("glm", &model, &Settings::default());
 }
 
-/// Counts with exposures on the regions of a graph. The file has, for each region, its count, its exposure, and the
-/// indices of its neighbours from 0.
+/// Fits counts with exposures on the regions of a graph. For each region, the file contains its count, its exposure,
+/// and the indices of its neighbours, which are counted from 0.
 fn graph(args: &[String]) {
     let rows = numbers(&args[0]);
     let n = rows.len();
@@ -212,8 +212,8 @@ fn graph(args: &[String]) {
     report(&args[0], &model, &Settings::default());
 }
 
-/// Counts on a lattice with covariates. The file has rows `count covariate…`, and the arguments include the lattice's
-/// size. The model is a second-order field `kappa (D − A)² + ε I`, an intercept and slopes.
+/// Fits counts on a lattice with covariates. The rows of the file are `count covariate…`, and the arguments include the
+/// size of the lattice. The model consists of a second-order field `kappa (D − A)² + ε I`, an intercept and slopes.
 fn field(args: &[String]) {
     let rows = numbers(&args[0]);
     let (height, width): (usize, usize) = (args[1].parse().unwrap(), args[2].parse().unwrap());

@@ -1,10 +1,11 @@
 //! Prior densities of hyperparameters.
 //!
-//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017), which are exponential
-//! in a distance from the simpler model without the part. For a standard deviation σ the distance is σ, for a range in
-//! d dimensions range^(−d/2) (Fuglstad, Simpson, Lindgren and Rue 2019), for an autocorrelation √(−log(1 − ρ²)) (Sørbye
-//! and Rue 2017), for the share φ of BYM2 the root of twice its Kullback–Leibler divergence (Riebler et al. 2016). A
-//! tail sets the rate: the probability of a value beyond a threshold that the user considers large.
+//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017). Such a prior is
+//! exponential in a distance between the model and the simpler model that lacks the part in question. For a standard
+//! deviation σ the distance is σ. For a range in d dimensions it is range^(−d/2) (Fuglstad, Simpson, Lindgren and Rue
+//! 2019), and for an autocorrelation √(−log(1 − ρ²)) (Sørbye and Rue 2017). For the share φ of BYM2 it is the square
+//! root of twice the Kullback–Leibler divergence (Riebler et al. 2016). The rate of the exponential follows from a
+//! tail: the probability of a value beyond a threshold that the user considers large.
 
 use std::sync::Arc;
 
@@ -13,22 +14,23 @@ use jensen_math::special::lgamma;
 /// A prior density of a hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PriorDensity {
-    /// A constant, whose logarithm counts as 0.
+    /// A constant density. Its logarithm is taken to be 0.
     Flat,
-    /// An exponential density of value^power. The power is ½ if the value is a variance and −½ if it is a precision, so
-    /// that the density is exponential in the standard deviation.
+    /// An exponential density of value^power. The density is exponential in a standard deviation if the value is a
+    /// variance and the power is ½, or if the value is a precision and the power is −½.
     Power {
         /// The rate of value^power.
         rate: f64,
         /// The power.
         power: f64,
     },
-    /// A density of a correlation that is exponential in √(−log(1 − ρ²)), with equal mass on both signs.
+    /// A density of a correlation that is exponential in √(−log(1 − ρ²)). Positive and negative correlations have equal
+    /// mass.
     Correlation {
-        /// The rate.
+        /// The rate of the exponential.
         rate: f64,
     },
-    /// A density of a share that is exponential in a tabulated distance.
+    /// A density of the share of the structured part, exponential in a tabulated distance.
     Share {
         /// The rate.
         rate: f64,
@@ -56,22 +58,22 @@ pub enum PriorDensity {
         /// The standard deviation of the logarithm.
         sd: f64,
     },
-    /// A density of a correlation that is proportional to (1 − ρ²)^(shape − 1), as for two variables under an LKJ
-    /// prior.
+    /// A density of a correlation that is proportional to (1 − ρ²)^(shape − 1). An LKJ prior of two variables has this
+    /// form.
     Lkj {
         /// The shape. A shape of 1 is uniform.
         shape: f64,
     },
     /// A beta density on (0, 1).
     Beta {
-        /// The exponent of the value, plus 1.
+        /// The parameter a. The exponent of the value is a − 1.
         a: f64,
-        /// The exponent of 1 minus the value, plus 1.
+        /// The parameter b. The exponent of 1 minus the value is b − 1.
         b: f64,
     },
 }
 
-/// The tail (U, α) that defines a penalised-complexity prior of a hyperparameter.
+/// The kind of tail by which a threshold U and a probability α define a penalised-complexity prior of a hyperparameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tail {
     /// P(σ > U) = α for the standard deviation σ = value^power.
@@ -79,7 +81,7 @@ pub enum Tail {
         /// The power: ½ for a variance, −½ for a precision, and 1 for a scale.
         power: f64,
     },
-    /// P(length < U) = α in this number of dimensions.
+    /// P(length < U) = α for a lengthscale in this number of dimensions.
     Length {
         /// The number of dimensions.
         dimensions: f64,
@@ -89,7 +91,7 @@ pub enum Tail {
 }
 
 impl Tail {
-    /// Returns the prior with this tail.
+    /// Returns the prior that has this tail: its probability of a value beyond `at` is `probability`.
     pub fn density(self, at: f64, probability: f64) -> PriorDensity {
         let strength = -probability.ln();
         match self {
@@ -109,7 +111,7 @@ impl Tail {
 }
 
 impl PriorDensity {
-    /// Computes the logarithm of the density at a value, and its derivative.
+    /// Computes the logarithm of the density at a value, and the derivative of the logarithm with respect to the value.
     pub fn at(&self, value: f64) -> (f64, f64) {
         match self {
             Self::Flat => (0.0, 0.0),
@@ -122,8 +124,8 @@ impl PriorDensity {
             }
             Self::Correlation { rate } => correlation(*rate, value),
             Self::Share { rate, distance } => {
-                // With t = logit φ and the curve c, this is log rate − rate·e^c + c + log c′ minus the log derivative
-                // of φ.
+                // With t = logit φ and the curve c, the log density is log rate − rate·e^c + c + log c′ minus the log
+                // derivative of φ.
                 let rest = 1.0 - value;
                 let [c, slope, curvature] = distance.at((value / rest).ln());
                 let d = c.exp();
@@ -163,7 +165,7 @@ impl PriorDensity {
         }
     }
 
-    /// Converts the density of a value to the density of the value in units of `unit`.
+    /// Converts the density of a value to the density of the same value measured in `unit`.
     #[must_use]
     pub fn in_units(self, unit: f64) -> Self {
         match self {
@@ -187,7 +189,7 @@ impl PriorDensity {
         }
     }
 
-    /// Returns the density for a standard deviation that is `factor` times value^power.
+    /// Returns the density of a value for which `factor` times value^power is a standard deviation with this density.
     #[must_use]
     pub(crate) fn of_multiple(self, factor: f64) -> Self {
         match self {
@@ -208,7 +210,8 @@ impl PriorDensity {
     }
 }
 
-/// Computes the logarithm of `½ rate e^(−rate μ) dμ/d|ρ|` with μ = √(−log(1 − ρ²)), and its derivative.
+/// Computes the logarithm of `½ rate e^(−rate μ) dμ/d|ρ|` with μ = √(−log(1 − ρ²)), and its derivative with respect to
+/// ρ.
 fn correlation(rate: f64, rho: f64) -> (f64, f64) {
     let left = 1.0 - rho * rho;
     let square = -(-rho * rho).ln_1p();
@@ -228,8 +231,7 @@ fn correlation(rate: f64, rho: f64) -> (f64, f64) {
     )
 }
 
-/// A smooth function through values at evenly spaced positions: the natural cubic spline, which is linear beyond its
-/// ends.
+/// A natural cubic spline through values at evenly spaced positions. Beyond its ends the spline is linear.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     from: f64,
@@ -262,7 +264,7 @@ impl Curve {
         }
     }
 
-    /// Computes the value, the slope and the second derivative.
+    /// Computes the value, the slope and the second derivative of the spline at `x`.
     pub fn at(&self, x: f64) -> [f64; 3] {
         let (h, last) = (self.step, self.values.len() - 1);
         let position = (x - self.from) / h;

@@ -4,13 +4,13 @@ use std::fmt;
 
 use jensen_run::RunError;
 
-/// An error in a latent Gaussian model, its data or a request. A fit that does not converge has a
-/// [`jensen_run::Status`] instead of an error.
+/// An error in a latent Gaussian model, its data or a request. A fit that does not converge is not an error: its
+/// [`jensen_run::Status`] says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The observations do not match the likelihood, the design or each other.
     Data(String),
-    /// The prior is indefinite, disconnected, of the wrong size, or outside its range.
+    /// The prior is indefinite, disconnected or of the wrong size, or one of its hyperparameters is out of range.
     Prior(String),
     /// The combination of likelihood, bound, solver and prior is not supported.
     Unsupported(String),

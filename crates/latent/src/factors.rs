@@ -1,12 +1,12 @@
-//! Exponential-family factor analysis with missing entries, by variational EM over the loadings.
+//! Exponential-family factor analysis of tables with missing entries, by variational EM over the loadings.
 //!
-//! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) has the linear predictor `w_iᵀz_n + b_i`.
-//! The E-step fits each row's latent Gaussian model (the dual, with one variable per entry of the row). The M-step
-//! maximises `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the
-//! curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved until the objective does not fall. Neither step lowers `Σ
-//! bound_n − ½ ridge Σ |w_i|²`. EM also maximises over the free parameters of the likelihood, one after the other. With
-//! a normal likelihood and a learnt variance, the model is probabilistic principal components (Tipping and Bishop 1999)
-//! with a ridge on the loadings.
+//! Row n of a table has K factor scores z_n ~ N(0, I), and entry (n, i) has the linear predictor `w_iᵀz_n + b_i`. The
+//! E-step fits the latent Gaussian model of each row by the dual, with one dual variable per observed entry. For each
+//! column, the M-step maximises `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over (w_i, b_i) by Newton steps
+//! with the curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`. It halves a step until the objective does not fall.
+//! Neither the E-step nor the M-step lowers `Σ bound_n − ½ ridge Σ |w_i|²`. The algorithm also maximises over the free
+//! parameters of the likelihood, one after the other. With a normal likelihood and a learnt variance, the model is
+//! probabilistic principal component analysis (Tipping and Bishop 1999) with a ridge penalty on the loadings.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub struct FactorModel {
     pub table: Dense,
     /// Number of factors K.
     pub factors: usize,
-    /// The likelihood of an entry, which has one linear predictor.
+    /// The likelihood of an entry. It must have a single linear predictor.
     pub likelihood: Likelihood,
     /// The bound on the expected log density of an entry.
     pub bound: SiteBound,
@@ -46,13 +46,14 @@ pub struct FactorModel {
 pub struct FactorSettings {
     /// Settings of the rows' fits.
     pub fit: Settings,
-    /// Precision of a normal prior on the loadings. It keeps the loadings of separable columns finite.
+    /// Precision of the normal prior on the loadings. The prior keeps loadings finite if a column is separable.
     pub ridge: f64,
-    /// EM ends when an iteration gains less than this, in nats.
+    /// EM ends when an iteration raises its objective by less than this, in nats.
     pub tolerance: f64,
     /// Seed of the initial loadings.
     pub seed: u64,
-    /// Names of the likelihood's parameters that are fixed. EM learns the others from their starting values.
+    /// Names of the likelihood's parameters that are held fixed. EM learns the other parameters from their starting
+    /// values.
     pub fixed: Vec<String>,
 }
 
@@ -72,19 +73,19 @@ impl Default for FactorSettings {
 /// A fitted factor model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorFit {
-    /// The loadings w, D × K.
+    /// The loadings w, as a D × K matrix.
     pub loadings: Dense,
     /// The intercepts b, one per column.
     pub intercepts: Vec<f64>,
-    /// Posterior means of the scores, N × K.
+    /// Posterior means of the scores, as an N × K matrix.
     pub scores: Dense,
-    /// Posterior variances of the scores, N × K.
+    /// Posterior variances of the scores, as an N × K matrix.
     pub score_variances: Dense,
     /// The likelihood with its fitted parameters.
     pub likelihood: Likelihood,
-    /// The sum of the rows' bounds on log p(y | w, b).
+    /// The sum over rows of the bounds on log p(y | w, b), in nats.
     pub bound: f64,
-    /// `bound` minus the penalty of the ridge, the objective of EM.
+    /// The objective of EM, which is `bound` minus the ridge penalty.
     pub objective: f64,
     /// The status at the end of the fit.
     pub status: Status,
@@ -95,8 +96,8 @@ pub struct FactorFit {
 }
 
 impl FactorFit {
-    /// Computes mean and variance of the linear predictor of entry (row, column), which may be missing. It treats the
-    /// posterior covariance of the scores as diagonal.
+    /// Computes the mean and the variance of the linear predictor of entry (row, column), which may be missing. The
+    /// computation treats the posterior covariance of the scores as diagonal.
     pub fn predictor(&self, row: usize, column: usize) -> (f64, f64) {
         let k = self.loadings.cols;
         let (mut mean, mut variance) = (self.intercepts[column], 0.0);
@@ -111,7 +112,7 @@ impl FactorFit {
 
 #[derive(Clone, Debug, PartialEq)]
 struct State {
-    /// (w_i, b_i) of column i, as K + 1 numbers each.
+    /// (w_i, b_i) for each column i, in K + 1 consecutive numbers.
     loadings: Vec<f64>,
     parameters: Vec<f64>,
     objective: f64,
@@ -219,8 +220,9 @@ impl Em<'_> {
             .unzip()
     }
 
-    /// The M-step of the likelihood's parameters. Each free parameter moves to the zero of the derivative of `Σ f` with
-    /// respect to its logarithm, or part of the way if only a shorter step lowers the sum.
+    /// Performs the M-step of the likelihood's parameters. Each free parameter moves to the zero of the derivative of
+    /// `Σ f` with respect to the parameter's logarithm, or only part of the way if the full step does not lower the
+    /// sum.
     fn learn(&mut self, rows: &[RowPosterior], state: &mut State) -> Result<(), Error> {
         let width = self.width();
         let marginals: Vec<(Vec<f64>, Vec<f64>)> = (0..self.model.table.cols)
@@ -253,7 +255,7 @@ impl Em<'_> {
                 parameters
             };
             let (mut loss, slope, _) = at(&moved(0.0), which)?;
-            // After a step downhill, the secant is taken between points on either side of the minimum.
+            // After a downhill step, the secant joins points on either side of the minimum.
             let (mut a, mut at_a) = (0.0, slope);
             let (mut b, mut kept) = (-slope.signum() * 0.1, 0.0);
             for _ in 0..SEARCH {
@@ -539,8 +541,9 @@ impl Algorithm for Em<'_> {
     }
 }
 
-/// Smallest variance of normal noise, relative to the columns' mean variance. It is five digits above rounding. The
-/// likelihood is unbounded if the factors reproduce the rows, and a fit that ends at this limit reports it.
+/// Smallest variance of normal noise, relative to the columns' mean variance. It is five orders of magnitude above
+/// rounding error. The likelihood is unbounded if the factors reproduce the rows exactly, and a fit that ends at this
+/// limit reports it.
 pub const NO_NOISE: f64 = 1e-10;
 
 fn least_variance(model: &FactorModel) -> f64 {
@@ -555,12 +558,13 @@ fn least_variance(model: &FactorModel) -> f64 {
     NO_NOISE * variances.sum::<f64>() / model.table.cols as f64
 }
 
-/// Largest number of columns for principal components. At this size, the eigenvectors take a second.
+/// Largest number of columns for which a fit starts from principal components. At this size, the eigenvectors take a
+/// second.
 const WIDEST: usize = 200;
 
-/// Returns the start of a model with normal noise from principal components: the loadings with intercepts, K + 1
-/// numbers per column, and the variance of the noise. For a complete table they maximise the likelihood (Tipping and
-/// Bishop 1999). Missing entries are set to the means of their columns.
+/// Computes starting values for a model with normal noise by principal component analysis. The function returns the
+/// loadings with intercepts, in K + 1 numbers per column, and the variance of the noise. For a complete table these
+/// values maximise the likelihood (Tipping and Bishop 1999). Missing entries are set to the means of their columns.
 fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     let (table, k) = (&model.table, model.factors);
     let (n, d) = (table.rows, table.cols);

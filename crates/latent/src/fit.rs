@@ -9,14 +9,14 @@ use crate::Sensitivity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
-    /// The dual in N variables. If the bound has no convex dual, this is the natural-gradient fixed point in the same
-    /// coordinates.
+    /// The dual in N variables. If the bound has no convex dual, this solver iterates the natural-gradient fixed point
+    /// in the same coordinates.
     Dual,
-    /// L-BFGS in the mean and the Cholesky factor of the covariance (Challis and Barber).
+    /// L-BFGS over the mean and the Cholesky factor of the covariance (Challis and Barber).
     Primal,
-    /// L-BFGS in the mean and λ (Opper and Archambeau).
+    /// L-BFGS over the mean and λ (Opper and Archambeau).
     Opper,
-    /// Coordinate ascent (Khan, Mohamed and Murphy 2012), only for Gaussian processes.
+    /// Coordinate ascent (Khan, Mohamed and Murphy 2012), which is available only for Gaussian processes.
     Coordinate,
     /// Expectation maximisation over the points of contact of Jaakkola's bound.
     Em,
@@ -54,15 +54,17 @@ impl Solver {
 pub struct Settings {
     /// The solver.
     pub solver: Solver,
-    /// The duality gap in nats or, without a dual, the estimated improvement at which a fit has converged.
+    /// The fit has converged when the duality gap is at most this, in nats. Without a dual, the criterion is the
+    /// estimated improvement of the next step.
     pub tolerance: f64,
-    /// Number of Gauss–Hermite nodes for expectations without a closed form, at most 128. By default, each spread
-    /// determines the number of nodes of the trapezoidal rule.
+    /// Number of Gauss–Hermite nodes for expectations without a closed form, at most 128. By default, expectations use
+    /// the trapezoidal rule, and the spread of each linear predictor determines the number of nodes.
     pub nodes: Option<usize>,
 }
 
 impl Default for Settings {
-    /// The dual solver with a tolerance of 1e-6 nats, and a number of nodes that depends on each spread.
+    /// The dual solver with a tolerance of 1e-6 nats and with a number of nodes that depends on the spread of each
+    /// predictor.
     fn default() -> Self {
         Self {
             solver: Solver::Dual,
@@ -72,13 +74,13 @@ impl Default for Settings {
     }
 }
 
-/// The starting point from an earlier fit of a model of the same size. A warm start uses the sites' natural parameters
-/// `λ m̄ − α` and λ, which remain suitable when the prior changes.
+/// A starting point from an earlier fit of a model of the same size. A warm start uses the sites' natural parameters `λ
+/// m̄ − α` and λ, because these remain suitable when the prior changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warm {
-    /// The vector α of the fit.
+    /// The vector α of the earlier fit.
     pub alpha: Vec<f64>,
-    /// The vector λ of the fit.
+    /// The vector λ of the earlier fit.
     pub lambda: Vec<f64>,
     /// The means of the linear predictors.
     pub predictor: Vec<f64>,
@@ -89,8 +91,8 @@ pub struct Warm {
 pub struct Fit {
     /// The maximised lower bound on log p(y), in nats, with all constants.
     pub bound: f64,
-    /// The dual minus the primal objective in nats, which is the most by which `bound` could still rise. It is `None`
-    /// if the bound has no convex dual.
+    /// The duality gap: the dual minus the primal objective, in nats. The optimum exceeds `bound` by at most this much.
+    /// The gap is `None` if the bound has no convex dual.
     pub gap: Option<f64>,
     /// The posterior means m, one per latent variable.
     pub mean: Vec<f64>,
@@ -100,12 +102,13 @@ pub struct Fit {
     pub predictor_mean: Vec<f64>,
     /// The variances diag W V Wᵀ of the linear predictors, one per predictor.
     pub predictor_variance: Vec<f64>,
-    /// The vector α, one element per predictor. If the exact expectation couples the predictors of an observation,
-    /// there is one element per pair of its categories, starting with the pairs that contain the reference.
+    /// The vector α, with one element per predictor. If the exact expectation couples the predictors of an observation,
+    /// α has one element per pair of the observation's categories, and the pairs that contain the reference come first.
     pub alpha: Vec<f64>,
     /// The vector λ, with the same length as `alpha`.
     pub lambda: Vec<f64>,
-    /// Derivatives of the bound with respect to the prior and the likelihood's parameters, if requested.
+    /// Derivatives of the bound with respect to the prior and the likelihood's parameters, if the caller requested
+    /// them.
     pub sensitivity: Option<Sensitivity>,
     /// The status at the end of the fit.
     pub status: Status,
@@ -113,12 +116,12 @@ pub struct Fit {
     pub iterations: u64,
     /// Duration of the whole fit in seconds, including preparation.
     pub seconds: f64,
-    /// Notes for the user, such as about jitter that was added to the covariance.
+    /// Notes for the user, for example that jitter was added to the covariance.
     pub notes: Vec<String>,
 }
 
 impl Fit {
-    /// Returns the starting point for the fit of a similar model.
+    /// Returns the starting point for a fit of a similar model.
     pub fn warm(&self) -> Warm {
         Warm {
             alpha: self.alpha.clone(),

@@ -1,12 +1,12 @@
-//! Integration over hyperparameters: explores their posterior around its mode and fits the model at the points of the
+//! Integrates over hyperparameters: explores their posterior around its mode and fits the model at each point of an
 //! integration rule.
 //!
 //! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h, where h is the sum of
 //! the bound and the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes the posterior
-//! approximately standard normal in z. One or two hyperparameters use the grid of integer z at which h has fallen by
-//! less than a few nats. Three to eight use the points of a central composite design, stretched along each axis and
-//! direction in which h falls slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue
-//! 2013). The posterior of the latent variables is a mixture over the points.
+//! approximately standard normal in z. For one or two hyperparameters, the rule is the grid of integer z at which h is
+//! at most a few nats below its maximum. For three to eight, it is a central composite design, stretched along each
+//! axis and direction in which h falls slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson, Lindgren
+//! and Rue 2013). The posterior of the latent variables is the mixture of the fits at the points.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,7 +21,7 @@ use crate::{
     Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm,
 };
 
-/// The grid ends this many nats below the mode. Half a per cent of a normal distribution is beyond.
+/// The grid ends this many nats below the mode. Half a per cent of the mass of a normal distribution lies beyond.
 const FALL: f64 = 5.0;
 
 const MOST: usize = 150;
@@ -30,23 +30,24 @@ const GRID: usize = 2;
 
 const LARGEST: usize = 8;
 
-/// The radius of a design's points, in roots of their dimension, as in INLA.
+/// The radius of a design's points, divided by the square root of their dimension. INLA uses the same value.
 const RADIUS: f64 = 1.1;
 
-/// Half the distance between the points for second differences, in logarithms.
+/// Half the distance between the points of a second difference, in logarithms of the hyperparameters.
 const APART: f64 = 0.1;
 
-/// Smallest extent on a side of an axis, and the extent if there is no fit.
+/// Smallest extent on one side of an axis. It is also the extent if no fit on that side succeeds.
 const NARROW: f64 = 0.3;
 
-/// Largest number of steps on a side of an axis, which reach four and a quarter standard deviations.
+/// Largest number of steps on one side of an axis. Together they reach four and a quarter standard deviations.
 const FARTHEST: usize = 3;
 
-/// A direction with a curvature below this counts as flat. Its standard deviation is five, in logarithms.
+/// A direction counts as flat if its curvature is below this value. Its standard deviation then exceeds five, in
+/// logarithms.
 const LEVEL: f64 = 0.04;
 
-/// Returns the approximate number of fits for the posterior of a number of hyperparameters: the number of grid points
-/// for a normal distribution, or of points of the design.
+/// Returns the approximate number of fits that the integration over this many hyperparameters needs: the number of grid
+/// points if the posterior is normal, or the number of points of the design.
 pub fn points(dimensions: usize) -> usize {
     let reach = (2.0 * FALL).sqrt() as i32;
     let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
@@ -69,7 +70,7 @@ pub struct Point {
     pub x: Vec<f64>,
     /// The prior's hyperparameters at the point.
     pub theta: Vec<f64>,
-    /// The likelihood with its parameters at the point.
+    /// The likelihood with its parameter values at the point.
     pub likelihood: Likelihood,
     /// The fit at the point, without sensitivities.
     pub fit: Fit,
@@ -82,7 +83,7 @@ pub struct Integrated {
     pub points: Vec<Point>,
     /// log ∫ e^bound p(θ) dθ in nats.
     pub evidence: f64,
-    /// The difference of `evidence` from the value by another rule over the same points.
+    /// The difference between `evidence` and the value that another rule gives over the same points.
     pub error: f64,
     /// The marginal of each hyperparameter.
     pub marginals: Vec<Marginal>,
@@ -90,8 +91,8 @@ pub struct Integrated {
 }
 
 impl Integrated {
-    /// Computes the marginal of a quantity with this range. `value` maps all hyperparameters in unconstrained
-    /// coordinates to the quantity.
+    /// Computes the marginal posterior of a quantity with values in `range`. `value` maps all hyperparameters in
+    /// unconstrained coordinates to the quantity.
     pub fn marginal(&self, range: Range, value: impl Fn(&[f64]) -> f64) -> Marginal {
         let values = self.nodes.nodes.iter().map(|x| range.inward(value(x)));
         Marginal::new(&self.nodes, values.collect(), range)
@@ -101,9 +102,9 @@ impl Integrated {
 /// The reason why Jensen did not integrate over the hyperparameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// There are too many hyperparameters. The value is their number.
+    /// There are too many hyperparameters. The field is the number of hyperparameters.
     Many(usize),
-    /// The time limit or a cancellation ended the exploration.
+    /// The time limit or a cancellation ended the exploration early.
     Stopped,
 }
 
@@ -131,10 +132,11 @@ struct Visited {
     log_weight: f64,
 }
 
-/// Explores the posterior of the hyperparameters around its mode.
+/// Explores the posterior of the hyperparameters around its mode and fits the model at the points of the integration
+/// rule.
 ///
 /// # Errors
-/// Returns the errors of [`fit`](crate::fit) at the mode.
+/// Returns the errors of [`fit`](crate::fit) at the mode of the hyperparameters' posterior.
 pub fn integrate(
     prior: &dyn Prior,
     model: &LatentModel,
@@ -195,8 +197,7 @@ pub fn integrate(
     }))
 }
 
-/// Computes the standard coordinates at the mode, from differences of gradients. The result is `None` if the run was
-/// stopped.
+/// Computes the standard coordinates at the mode from differences of gradients. Returns `None` if the run was stopped.
 pub(crate) fn frame(
     surface: &Surface<'_>,
     mode: &[f64],
@@ -246,7 +247,7 @@ fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
     jensen_math::special::log_sum_exp_slice(&all)
 }
 
-/// Visits the grid of integer coordinates from the mode outwards, and skips points without a fit.
+/// Visits the grid of integer coordinates from the mode outwards, and skips points at which the fit fails.
 fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
     let n = frame.mode.len();
     let mut found: BTreeMap<Vec<i32>, Visited> = BTreeMap::new();
@@ -259,7 +260,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             log_weight: 0.0,
         },
     );
-    // Points beyond the end support the extrapolation of splines. Some of them have no fit.
+    // Points just outside the grid support the extrapolation of splines. At some of them the fit fails.
     let mut closed: BTreeMap<Vec<i32>, Option<f64>> = BTreeMap::new();
     while let Some(from) = open.pop_front() {
         for k in 0..n {
@@ -314,7 +315,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
 }
 
 /// Returns the signs of the corners of a cube, or of a fraction of the corners in which no two pairs of coordinates are
-/// confounded (resolution V; Box and Hunter 1961).
+/// confounded (a design of resolution V; Box and Hunter 1961).
 fn corners(n: usize) -> Vec<Vec<f64>> {
     // The signs of the last coordinates are products of earlier ones.
     let products: &[&[usize]] = match n {
@@ -344,8 +345,8 @@ struct Axis {
     curve: Curve,
 }
 
-/// Explores an axis on both sides to the end. A normal distribution falls by one nat over each of the first steps, and
-/// later steps are longer. The result is `None` if the run was stopped.
+/// Explores an axis in both directions, up to the last step on each side. For a normal distribution, the log density
+/// falls by one nat over each of the first steps. Later steps are longer. Returns `None` if the run was stopped.
 fn axis(surface: &Surface<'_>, frame: &Frame, k: usize, warm: &Warm, top: f64) -> Option<Axis> {
     let step = 2f64.sqrt();
     let mut stretch = [NARROW; 2];
@@ -374,7 +375,7 @@ fn axis(surface: &Surface<'_>, frame: &Frame, k: usize, warm: &Warm, top: f64) -
     })
 }
 
-/// The central composite design: the mode, both ends of each axis, and corners, all at one radius.
+/// Fits the model at the central composite design: the mode, both ends of each axis and the corners, all at one radius.
 fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
     let n = frame.mode.len();
     let warm = fit.warm();
@@ -394,7 +395,7 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
     let corners = corners(n);
     let count = corners.len();
     nodes.extend((corners.into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
-    // With these weights the design reproduces mass 1 and variance 1 of a standard normal distribution.
+    // With these weights the design reproduces the mass and the variance of a standard normal distribution.
     let share = (0.5 * radius * radius).exp() / (nodes.len() as f64 * RADIUS * RADIUS);
     let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
     let mut visited = vec![Visited {
@@ -428,7 +429,7 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
                     log_weight: share.ln() + log_volume + objective - top,
                 });
             }
-            // A point without a fit has almost no mass.
+            // A point at which the fit fails has almost no mass.
             Err(_) => {}
         }
     }

@@ -1,12 +1,13 @@
-//! Learns hyperparameters by maximising the bound (empirical Bayes), or the sum of the bound and their log priors. The
-//! latter gives the mode of their posterior in unconstrained coordinates, from which [`integrate`](crate::integrate)
-//! continues.
+//! Learns hyperparameters by maximising the bound (empirical Bayes), or the sum of the bound and the log priors. The
+//! maximum of the sum is the posterior mode of the hyperparameters in unconstrained coordinates, at which
+//! [`integrate`](crate::integrate) starts.
 //!
-//! By the envelope theorem, the derivative of the bound with respect to θ at the dual optimum is the partial
-//! derivative, which the fit's [`Sensitivity`](crate::Sensitivity) and the prior's chain rule give. Quasi-Newton steps
-//! (BFGS) move the parameters in unconstrained coordinates, which are logarithms of positive parameters and logits of
-//! parameters between bounds. A line search on the bound limits each step. Every inner fit starts from the site
-//! parameters of the last accepted fit. Each restart begins at a displaced starting point.
+//! By the envelope theorem, the total derivative of the bound with respect to θ at the dual optimum equals the partial
+//! derivative. The fit's [`Sensitivity`](crate::Sensitivity) and the chain rule of the prior give this partial
+//! derivative. Quasi-Newton steps (BFGS) move the parameters in unconstrained coordinates: logarithms of positive
+//! parameters, and logits of parameters between bounds. A line search on the bound limits each step. Every inner fit
+//! starts from the site parameters of the last accepted fit. Each restart begins at a randomly displaced starting
+//! point.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,11 +29,11 @@ pub struct LearnSettings {
     pub fit: Settings,
     /// The indices of the likelihood's learnt parameters, each with its prior.
     pub likelihood: Vec<(usize, PriorDensity)>,
-    /// Whether the objective includes the priors of hyperparameters.
+    /// Whether the objective includes the log priors of the hyperparameters.
     pub priors: bool,
     /// Number of additional starts after the first.
     pub restarts: u32,
-    /// Standard deviation of a restart's displacement in unconstrained coordinates.
+    /// Standard deviation of a restart's displacement from the starting values, in unconstrained coordinates.
     pub spread: f64,
     /// A start ends when the estimated gain of the next step is less than this, in nats.
     pub tolerance: f64,
@@ -43,7 +44,7 @@ pub struct LearnSettings {
 }
 
 impl Default for LearnSettings {
-    /// One start, fixed parameters of the likelihood, no priors, and a tolerance of 1e-4 nats.
+    /// One start, fixed likelihood parameters, no priors, and a tolerance of 1e-4 nats.
     fn default() -> Self {
         Self {
             fit: Settings::default(),
@@ -58,10 +59,10 @@ impl Default for LearnSettings {
     }
 }
 
-/// Learned hyperparameters and the fit at these values.
+/// The learnt hyperparameters and the fit of the model at these values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// All parameters in unconstrained coordinates, first the prior's and then the likelihood's.
+    /// All parameters in unconstrained coordinates: first the prior's parameters and then the likelihood's.
     pub x: Vec<f64>,
     /// The prior's hyperparameters, in the order of [`Prior::parameters`].
     pub theta: Vec<f64>,
@@ -69,18 +70,18 @@ pub struct Learned {
     pub likelihood: Likelihood,
     /// The fit at these parameters, with sensitivities.
     pub fit: Fit,
-    /// The status of the search. The fit has a separate status.
+    /// The status of the search for hyperparameters. The inner fit has its own status.
     pub status: Status,
     /// Number of steps, including those of restarts.
     pub iterations: u64,
-    /// Duration of the whole search in seconds.
+    /// Duration of the whole search in seconds, including restarts.
     pub seconds: f64,
     /// The objective at the end of each start, in nats.
     pub starts: Vec<f64>,
     pub(crate) until: f64,
 }
 
-/// Largest move of a coordinate in one step, which is a factor e² for a positive parameter.
+/// Largest change of a coordinate in one step. For a positive parameter it is a factor of e².
 const LARGEST: f64 = 2.0;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -266,7 +267,7 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
-    /// Computes the log priors in the coordinates of x, or 0 if they are not part of the objective.
+    /// Computes the log priors in the coordinates of x. The result is 0 if they are not part of the objective.
     pub(crate) fn counted_prior(&self, x: &[f64]) -> f64 {
         match self.settings.priors {
             true => self.log_prior(x).0,
@@ -286,7 +287,7 @@ impl<'a> Surface<'a> {
         (sum, slopes)
     }
 
-    /// Computes the fit at x without derivatives, and the objective there. The result is `None` if the fit was stopped.
+    /// Fits the model at x without derivatives and computes the objective there. Returns `None` if the fit was stopped.
     pub(crate) fn value(&self, x: &[f64], warm: &Warm) -> Result<Option<(Fit, f64)>, Error> {
         let (_, model) = self.model_at(x)?;
         let Some(fit) = self
@@ -299,7 +300,7 @@ impl<'a> Surface<'a> {
         Ok(Some((fit, objective)))
     }
 
-    /// Computes the objective at x with its gradient. The result is `None` if the fit was stopped.
+    /// Computes the objective at x and its gradient. Returns `None` if the fit was stopped.
     pub(crate) fn evaluate(
         &self,
         x: &[f64],
@@ -366,7 +367,7 @@ impl Search<'_> {
         let mut stream = Stream::new(self.settings().seed, Purpose::new("latent restarts"), k, 0);
         (self.surface.parameters.iter())
             .map(|p| {
-                // A triangular displacement is bounded and has the given standard deviation.
+                // The displacement has a triangular distribution, which is bounded, with the given standard deviation.
                 let z = 6f64.sqrt() * (stream.uniform() + stream.uniform() - 1.0);
                 let shift = if k == 0 {
                     0.0
@@ -433,7 +434,7 @@ impl State {
         let n = self.x.len();
         let mut direction: Vec<f64> = match self.inverse.is_empty() {
             true => {
-                // Without curvature, the step changes the largest coordinate by at most a half.
+                // Without curvature information, the step changes the largest coordinate by at most a half.
                 let largest = self.gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
                 let scale = 0.5 / largest.max(1e-300);
                 self.gradient.iter().map(|g| scale.min(1.0) * g).collect()
@@ -519,7 +520,7 @@ impl Search<'_> {
         }
     }
 
-    /// The status of the last start is the status of the run.
+    /// Ends a start. The status of the last start is the status of the run.
     fn end_start(&mut self, state: &mut State, line: Record, status: Status) -> Step {
         match self.next_start(state, status) {
             Some(status) => Step::finish(line, status),
@@ -541,7 +542,7 @@ impl Algorithm for Search<'_> {
     }
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
-        // A resumed run has already counted these fits.
+        // A resumed run has already counted the evaluations up to its checkpoint.
         self.evaluations = self.evaluations.max(state.evaluations);
         let before = state.clone();
         let step = self.step_on(state, iteration);
@@ -608,10 +609,10 @@ impl Search<'_> {
     }
 }
 
-/// Makes the BFGS update of an inverse Hessian. It skips a pair without positive curvature.
+/// Updates the inverse Hessian by the BFGS formula, and skips a pair without positive curvature.
 ///
-/// Parameters are few here, and every pair matters, so the whole matrix is stored. The solvers, which have as many
-/// variables as data, store only the last pairs (`solve/two_loops.rs`).
+/// The parameters are few and every pair matters, so the whole matrix is stored. The solvers have as many variables as
+/// data, so they store only the last pairs (`solve/two_loops.rs`).
 fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     let n = s.len();
     let curvature = dot(s, y);
@@ -636,12 +637,12 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     }
 }
 
-/// Learns the hyperparameters of a prior, and the likelihood's parameters in the settings, by maximising the bound.
-/// With [`LearnSettings::priors`], the objective also contains the log priors.
+/// Learns the hyperparameters of a prior, and the likelihood parameters that the settings list, by maximising the
+/// bound. If [`LearnSettings::priors`] is true, the objective also contains the log priors.
 ///
-/// `model` supplies everything except the structure of the prior, which comes from `prior`. One step of the run is one
-/// accepted step of the search. The trace contains the bound, the number of the start and the estimated gain of the
-/// next step.
+/// `model` supplies everything except the structure of the prior, which comes from `prior`. Each step of the run is one
+/// accepted step of the search. The trace contains the bound, the number of the current start and the estimated gain of
+/// the next step.
 ///
 /// # Errors
 /// Returns the errors of [`fit`] at the first start, or an error if the checkpoint belongs to another run.
@@ -676,7 +677,7 @@ pub fn learn(
         (status, _) => status,
     };
     let (theta, at) = search.surface.model_at(&x)?;
-    // From the end of the search this fit takes a few iterations, which run regardless of the time limit.
+    // This fit takes only a few iterations from the end of the search, so it ignores the time limit.
     let unhurried = Watch {
         until: f64::INFINITY,
         cancel: None,

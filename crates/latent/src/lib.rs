@@ -1,8 +1,9 @@
 //! Latent Gaussian models by dual variational inference.
 //!
-//! A model has latent variables z ~ N(μ, Σ) and observations y_n with density p(y_n | η_n), where η = offset + W z. The
-//! posterior is approximated by a Gaussian N(m, V) that maximises a lower bound on log p(y). For bounds with a convex
-//! dual (Khan, Aravkin, Friedlander and Seeger 2013), the duality gap certifies the distance from the optimum in nats.
+//! A model has latent variables z ~ N(μ, Σ) and observations y_n with density p(y_n | η_n), where η = offset + W z. A
+//! fit approximates the posterior by the Gaussian N(m, V) that maximises a lower bound on log p(y). For bounds with a
+//! convex dual (Khan, Aravkin, Friedlander and Seeger 2013), the duality gap limits the distance from the optimum, in
+//! nats.
 //!
 //! | file | subject |
 //! | --- | --- |

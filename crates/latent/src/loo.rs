@@ -1,4 +1,4 @@
-//! Leave-one-out predictions, by removal of an observation's site from the posterior.
+//! Leave-one-out predictions, which remove the site of each observation from the posterior.
 
 use jensen_math::quadrature::gauss_hermite;
 use jensen_math::special::log_sum_exp_slice;
@@ -9,14 +9,14 @@ use crate::{Fit, LatentModel};
 /// Number of nodes of the quadrature over a linear predictor.
 const NODES: usize = 32;
 
-/// Smallest share of a predictor's precision that remains without its own observation.
+/// Smallest share of a predictor's precision that must remain after the removal of its own observation.
 const LEFT: f64 = 1e-9;
 
-/// Computes log p(y_i | the other observations) at the fit's hyperparameters, in nats, one per observation.
+/// Computes log p(y_i | the other observations) at the fit's hyperparameters for each observation, in nats.
 ///
-/// Without its site, with slope α and curvature λ, a predictor's posterior N(m, v) becomes N(m + αv′, v′) with 1/v′ =
-/// 1/v − λ. This is exact for normal noise, and otherwise as accurate as the Gaussian approximation. The result is
-/// `None` if observations are categories, whose density depends on several predictors.
+/// Removing a site with slope α and curvature λ changes the posterior N(m, v) of its predictor to N(m + αv′, v′) with
+/// 1/v′ = 1/v − λ. The result is exact for normal noise, and otherwise as accurate as the Gaussian approximation. The
+/// function returns `None` for categories, whose density depends on several predictors.
 pub fn leave_one_out(model: &LatentModel, fit: &Fit) -> Option<Vec<f64>> {
     if model.likelihood.categories().is_some() {
         return None;

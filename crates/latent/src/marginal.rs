@@ -1,10 +1,11 @@
-//! Marginal posteriors of hyperparameters, by interpolation of the log posterior around its mode.
+//! Marginal posteriors of hyperparameters. The log posterior is interpolated around its mode.
 //!
-//! For one hyperparameter the log posterior is a cubic spline through the points of its grid, linear beyond its ends.
-//! For two, it is a spline of splines through the rows of the grid. Around a design the log posterior is a sum of
-//! functions of one standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each of them a spline along its
-//! axis, and of products of coordinates that make it exact at the corners of the design. Nodes with these densities
-//! then represent the posterior: a hyperparameter is a linear function of the coordinates.
+//! For one hyperparameter, the log posterior is a cubic spline through the points of its grid and is linear beyond the
+//! ends. For two hyperparameters, it is a spline through splines along the rows of the grid. For a central composite
+//! design, it is the sum of one function of each standard coordinate (Martins, Simpson, Lindgren and Rue 2013) and of
+//! products of coordinates. The functions are splines along the axes, and the products make the sum exact at the
+//! corners of the design. Weighted nodes with these densities then represent the posterior. At each node, a
+//! hyperparameter is a linear function of the coordinates.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +20,18 @@ const FINE: f64 = 0.25;
 /// Nodes extend this far beyond the outermost points, in standard coordinates.
 const BEYOND: f64 = 8.0;
 
-/// Nodes end this many nats below the largest value. Less than a hundred-thousandth of the mass is beyond.
+/// Nodes end this many nats below the largest value. Less than a hundred-thousandth of the mass lies beyond.
 const DEEP: f64 = 14.0;
 
 const NODES: usize = 1024;
 
-/// Nodes with their shares of the posterior. They are in standard coordinates or are hyperparameters in unconstrained
-/// coordinates.
+/// Nodes with their shares of the posterior. The nodes are given in standard coordinates or as hyperparameters in
+/// unconstrained coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WeightedNodes {
     pub nodes: Vec<Vec<f64>>,
     pub weights: Vec<f64>,
-    /// The distance of neighbours in one coordinate, in standard deviations.
+    /// The distance between neighbouring nodes along one coordinate, in standard deviations.
     spacing: f64,
 }
 
@@ -53,8 +54,9 @@ impl WeightedNodes {
 
     /// Builds the nodes from the log posterior at integer points in one or two coordinates, and from the log prior at
     /// any point. Splines interpolate the log posterior, unless the points are too few and serve as nodes themselves.
-    /// Beyond the grid the log posterior is the smaller of two continuations: its own straight line, and a straight
-    /// line of the log likelihood plus the prior. A prior may fall faster than a line.
+    /// Beyond the grid, the log posterior is the smaller of two continuations: a straight line, and the prior plus a
+    /// straight-line continuation of the log likelihood. The second matters because a prior may fall faster than a
+    /// line.
     pub(crate) fn of_grid(
         values: &BTreeMap<Vec<i32>, f64>,
         log_prior: impl Fn(&[f64]) -> f64,
@@ -79,7 +81,8 @@ impl WeightedNodes {
         Self::new(nodes, &logs, FINE)
     }
 
-    /// Builds the nodes from the log posterior along each axis, as if it were additive, and from its values at corners.
+    /// Builds the nodes from the log posterior along each axis, as if it were a sum over axes, and from its values at
+    /// the corners.
     pub(crate) fn of_axes(axes: &[Curve], corners: &[(Vec<f64>, f64)]) -> Self {
         const STEP: f64 = 0.05;
         // The nodes and their cumulative shares, axis by axis.
@@ -146,14 +149,14 @@ impl Slice {
     }
 }
 
-/// A function of two coordinates from its values at integer points: splines along the first coordinate, and splines
-/// through these along the second.
+/// A function of two coordinates that interpolates values at integer points. It uses splines along the first
+/// coordinate, and splines through the results along the second.
 struct Plane {
     rows: Vec<(i32, Slice)>,
 }
 
-/// Computes a function at fine coordinates, by splines through its values at integers. The result is `None` if there
-/// are too few values.
+/// Computes a function on a fine grid, by splines through its values at integers. Returns `None` if there are too few
+/// values.
 fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
     let ends = |k: usize| fine(values.keys().map(move |node| node[k]));
     let dimensions = values.keys().next().map_or(0, Vec::len);
@@ -193,16 +196,17 @@ impl Plane {
     }
 }
 
-/// The log posterior at corners minus the sum over axes, as products of coordinates. The products vanish on the axes
-/// and agree with each corner up to products of four coordinates and more (Walsh coefficients of a two-level design).
+/// The log posterior at the corners minus the sum over axes, as a sum of products of coordinates. The products vanish
+/// on the axes. At each corner they agree with the difference up to products of four or more coordinates (Walsh
+/// coefficients of a two-level design).
 struct Interactions {
-    /// The distance of corners from the mode on either side of each axis.
+    /// The distances of the corners from the mode on both sides of each axis.
     extents: Vec<[f64; 2]>,
-    /// The mean over corners, for products of two squares.
+    /// The mean over corners, which multiplies products of two squares.
     level: f64,
-    /// The effects of one sign, for products of a coordinate and a square.
+    /// The effects of a single sign, which multiply products of a coordinate and a square.
     single: Vec<f64>,
-    /// The effects of two signs, for products of two coordinates.
+    /// The effects of two signs, which multiply products of two coordinates.
     pairs: Vec<(usize, usize, f64)>,
 }
 
@@ -240,8 +244,8 @@ impl Interactions {
         }
     }
 
-    /// Computes the correction at a point in nats. Coordinates beyond the corners are moved to the corners, because the
-    /// values beyond them are unknown.
+    /// Computes the correction at a point in nats. Points beyond the corners are moved to the range of the corners,
+    /// because the correction is unknown outside it.
     fn at(&self, z: &[f64]) -> f64 {
         let share = |k: usize| {
             let t = z[k] / self.extents[k][usize::from(z[k] > 0.0)];
@@ -280,7 +284,7 @@ fn longest(points: &[(i32, f64)]) -> &[(i32, f64)] {
         .unwrap_or_default()
 }
 
-/// Returns the spline through the longest run of neighbours, if it has at least three points.
+/// Returns the spline through the longest run of adjacent points, if the run has at least three points.
 fn spline(points: &[(i32, f64)]) -> Option<Curve> {
     let run = longest(points);
     let values = run.iter().map(|(_, value)| *value).collect();
@@ -305,8 +309,8 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    /// Computes the marginal of a coordinate with these values at the weighted nodes. Normal kernels between the nodes
-    /// are shrunk towards the mean so that mean and variance are preserved.
+    /// Computes the marginal of a coordinate that has these values at the weighted nodes. The values are shrunk towards
+    /// the mean, so that the normal kernels that fill the gaps between nodes preserve the mean and the variance.
     pub(crate) fn new(weighted_nodes: &WeightedNodes, values: Vec<f64>, range: Range) -> Self {
         let weights = weighted_nodes.weights.clone();
         let mean = dot(&weights, &values);
@@ -322,15 +326,15 @@ impl Marginal {
         }
     }
 
-    /// Computes a quantile on the natural scale.
+    /// Computes the quantile at probability `p` on the natural scale.
     pub fn quantile(&self, p: f64) -> f64 {
         let sds = vec![self.sd; self.centres.len()];
         self.range
             .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
-    /// Computes mean and standard deviation of the middle 99.9 % on the natural scale. The mean and the standard
-    /// deviation of the whole distribution need not exist, for example for a precision.
+    /// Computes the mean and the standard deviation of the middle 99.9 % of the distribution on the natural scale.
+    /// Moments of the whole distribution need not exist, for example for a precision.
     pub fn moments(&self) -> (f64, f64) {
         const OUT: f64 = 0.0005;
         let mut order: Vec<usize> = (0..self.centres.len()).collect();
@@ -352,7 +356,7 @@ impl Marginal {
     }
 }
 
-/// Computes a quantile of a mixture of normal distributions to 1e-10 of its width, by bisection.
+/// Computes a quantile of a mixture of normal distributions by bisection, to within 1e-10 of the mixture's width.
 pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> f64 {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let reach = jensen_math::special::inv_phi(p);

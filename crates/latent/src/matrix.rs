@@ -46,27 +46,27 @@ impl Dense {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// Returns a view for factorisations and products.
+    /// Returns a faer view of the matrix for factorisations and products.
     pub fn view(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(&self.data, self.rows, self.cols)
     }
 
-    /// Returns a mutable view.
+    /// Returns a mutable faer view of the matrix.
     pub fn view_mut(&mut self) -> MatMut<'_, f64> {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
     }
 }
 
-/// A sparse matrix in compressed-column form. Row indices ascend within a column, without duplicates. A symmetric
-/// matrix stores both triangles.
+/// A sparse matrix in compressed-column form. Within a column, the row indices are in ascending order and without
+/// duplicates. A symmetric matrix stores both triangles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub cols: usize,
-    /// Start of every column. Column `j` has the entries `col_start[j]..col_start[j + 1]`, and the length is `cols +
-    /// 1`.
+    /// The start of every column, in `cols + 1` numbers. The entries of column `j` have the indices
+    /// `col_start[j]..col_start[j + 1]`.
     pub col_start: Vec<usize>,
     /// The row of every entry.
     pub row: Vec<usize>,
@@ -75,7 +75,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Creates the matrix of triplets (row, column, value) in any order. Duplicates are summed.
+    /// Creates a matrix from triplets (row, column, value) in any order. The values of duplicates are added.
     ///
     /// # Errors
     /// Fails if a triplet lies outside the matrix.

@@ -7,7 +7,7 @@ use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
 /// The observations of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
-    /// The response y, one per observation. A multinomial response is the index of the category.
+    /// The response y, one per observation. A multinomial response is the index of its category, from 0.
     pub response: Vec<f64>,
     /// Exposure of Poisson and negative binomial counts. The default is 1.
     pub exposure: Option<Vec<f64>>,
@@ -26,7 +26,7 @@ impl Observations {
         self.trials.as_ref().map_or(1.0, |t| t[i])
     }
 
-    /// Creates observations that consist only of responses.
+    /// Creates observations from responses alone, without exposures, trials or offsets.
     pub fn new(response: Vec<f64>) -> Self {
         Self {
             response,
@@ -56,7 +56,8 @@ impl LatentModel {
         self.observations.response.len() * self.likelihood.predictors()
     }
 
-    /// Returns the number of predictors, unless contrasts of categories replace them.
+    /// Returns the number of rows of the design: one per predictor, or one per contrast if contrasts of categories
+    /// replace the predictors.
     pub(crate) fn design_rows(&self) -> usize {
         match &self.design {
             Design::Identity => self.prior.len(),
@@ -66,11 +67,11 @@ impl LatentModel {
         }
     }
 
-    /// Checks for errors that no solver can handle.
+    /// Checks the model for errors that no solver can handle.
     ///
     /// # Errors
     /// Fails if sizes do not match, if numbers are not finite, if responses are outside the likelihood's domain, if the
-    /// likelihood does not have the bound, or if a covariance is not symmetric.
+    /// likelihood does not support the bound, or if a covariance is not symmetric.
     pub fn check(&self) -> Result<(), Error> {
         self.check_bound()?;
         self.check_observations()?;

@@ -11,13 +11,13 @@ use crate::site::contrasts::{warm_with_contrasts, with_contrasts};
 use crate::solve::signed;
 use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 
-/// Computes the posterior mean and variance of each new linear predictor, without offset.
+/// Computes the posterior mean and variance of each new linear predictor, without its offset.
 ///
 /// For new latent variables z* with `K* = Cov(z*, z)`, the mean is `E z* − K* Wᵀα` and the variance is `Var z* − diag
-/// K* Wᵀ (Λ⁻¹ + WΣWᵀ)⁻¹ W K*ᵀ`. For rows w of another design they are `wᵀm` and `wᵀVw`. `solution` is
-/// [`Fit::warm`](crate::Fit::warm) of a fit of `model`. The cost is one factorisation and, for a dense prior, N²
-/// operations per new location. Under a sparse precision it is one solve per row whose latent variables are not
-/// neighbours.
+/// K* Wᵀ (Λ⁻¹ + WΣWᵀ)⁻¹ W K*ᵀ`. For the rows w of another design, the mean is `wᵀm` and the variance `wᵀVw`. `solution`
+/// is the [`Fit::warm`](crate::Fit::warm) of a fit of `model`. Under a dense prior, the cost is one factorisation and
+/// N² operations per new location. Under a sparse precision, it is one factorisation and one solve for each row whose
+/// latent variables are not neighbours.
 ///
 /// # Errors
 /// Fails if sizes do not match, if there are new latent variables under a sparse precision, or if a fit would reject
@@ -46,23 +46,23 @@ pub fn predict(
             }
         },
     };
-    // Rounding can make the variance of a location that is known exactly slightly negative.
+    // Rounding can make the variance slightly negative at a location that is known exactly.
     Ok(mean
         .into_iter()
         .zip(variance.into_iter().map(|v| v.max(0.0)))
         .collect())
 }
 
-/// Draws new linear predictors (without offset) jointly from the posterior. Each draw has one number per location, and
-/// draws follow one another.
+/// Draws new linear predictors, without offsets, jointly from the posterior. The draws follow one another in the
+/// result, and each has one number per location.
 ///
-/// New latent variables need their prior covariance with each other, `joint`. A draw depends only on the seed and its
-/// number. `numbers` selects the draws. The cost is that of [`predict`] and, for K new latent variables or locations
-/// under a dense prior, one factorisation of a K × K matrix and K² operations per draw. Under a sparse precision it is
-/// half a solve per draw.
+/// New latent variables need `joint`, the prior covariance among them. `numbers` selects the draws, and a draw depends
+/// only on the seed and on its number. The cost is that of [`predict`] plus the cost of the draws. Under a dense prior,
+/// the draws need one factorisation of a K × K matrix for K new latent variables or locations, and K² operations each.
+/// Under a sparse precision, a draw takes half a solve.
 ///
 /// # Errors
-/// Fails as [`predict`] does, and if `joint` is missing or has another size.
+/// Fails for the reasons that [`predict`] does, and if `joint` is missing or has the wrong size.
 pub fn draw(
     model: &LatentModel,
     solution: &Warm,
@@ -203,7 +203,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Computes a square root of the posterior covariance of locations, from their prior covariance and their
+    /// Computes a square root of the posterior covariance of locations from their prior covariance and from their
     /// covariance with the latent variables.
     fn root(&self, cross: &Dense, prior: &Dense) -> Result<Dense, Error> {
         let covariance = match &self.geometry {
@@ -315,7 +315,7 @@ fn cross_variance(
     }
 }
 
-/// Computes `W* Σ` and `diag W* Σ W*ᵀ`. The prior must not be a precision.
+/// Computes `W* Σ` and `diag W* Σ W*ᵀ`. The prior must not be given by its precision.
 fn rows_as_cross(model: &LatentModel, rows: &Design) -> (Dense, Vec<f64>) {
     let elsewhere = LatentModel {
         design: rows.clone(),

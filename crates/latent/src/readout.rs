@@ -1,5 +1,5 @@
-//! Latent variables in other units and with other origins, by a diagonal linear map and additions of linear
-//! combinations.
+//! Latent variables in other units and relative to other origins. The map scales each variable and adds linear
+//! combinations of variables.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::{Design, Error, Fit, LatentModel, Query, predict};
 /// Adds a linear combination of some latent variables to others: `z_add += weight · Σ read z`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Move {
-    /// The latent variables in the combination, with their weights.
+    /// The latent variables in the combination and their weights.
     pub read: Vec<(usize, f64)>,
-    /// The latent variables to which the combination is added, with their multiples of it.
+    /// The latent variables to which the combination is added, each with a multiplier.
     pub add: Vec<(usize, f64)>,
 }
 
@@ -45,9 +45,9 @@ impl Readout {
     }
 }
 
-/// Computes mean and variance of every latent variable of a fit of `model` after the map.
+/// Computes the mean and the variance of every latent variable after the map, for a fit of `model`.
 ///
-/// The cost is negligible without moves. With moves it is one factorisation, and a solve per move.
+/// Without moves the cost is negligible. Otherwise it is one factorisation, and one solve per move.
 ///
 /// # Errors
 /// Returns the errors of [`predict`].
@@ -76,7 +76,7 @@ pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f6
             })
             .collect(),
         Geometry::Wide(_) => {
-            // For few latent variables, this computes the rows of the map.
+            // If there are few latent variables, the rows of the map are computed in full.
             let n = mean.len();
             let mut rows =
                 crate::Dense::from_fn(n, n, |i, j| if i == j { readout.scale[i] } else { 0.0 });

@@ -1,11 +1,11 @@
-//! The interface between priors, solvers and hyperparameters.
+//! The interface between priors, solvers and the search for hyperparameters.
 //!
-//! A solver receives a prior at fixed hyperparameters as a [`Structure`]: a Gaussian on L latent variables z ~ N(μ, Σ),
-//! given by a covariance, by variances or by a sparse precision. Observations depend on z through a [`Design`] W: the
-//! linear predictor is η = offset + W z.
+//! A solver receives a prior at fixed hyperparameters as a [`Structure`]. It is a Gaussian distribution of L latent
+//! variables z ~ N(μ, Σ), given by a covariance, by variances or by a sparse precision. Observations depend on z
+//! through a [`Design`] W: the linear predictor is η = offset + W z.
 //!
-//! A [`Prior`] has the hyperparameters θ. It builds the structure at θ. It also converts the solver's [`Sensitivity`],
-//! the derivative of the bound with respect to μ and to Σ or its inverse, to the derivative with respect to θ. By the
+//! A [`Prior`] has the hyperparameters θ and builds the structure at θ. It also converts the solver's [`Sensitivity`],
+//! which is the derivative of the bound with respect to μ and to Σ or Σ⁻¹, to the derivative with respect to θ. By the
 //! envelope theorem, α and λ are constants in this derivative at the dual optimum.
 
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use crate::{Dense, Error, PriorDensity, Sparse};
 /// The prior covariance at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Covariance {
-    /// Σ, L × L and symmetric, with both triangles stored.
+    /// Σ as a symmetric L × L matrix, with both triangles stored.
     Dense(Dense),
     /// Independent latent variables, with one variance each.
     Diagonal(Vec<f64>),
-    /// A sparse Σ⁻¹.
+    /// Σ⁻¹ as a sparse matrix.
     Precision(Precision),
 }
 
-/// A sparse precision matrix Q = Σ⁻¹, which is intrinsic (singular) if `null_space` is given.
+/// A sparse precision matrix Q = Σ⁻¹. The prior is intrinsic (Q is singular) if `null_space` is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
     /// Q, an L × L symmetric matrix with both triangles and every diagonal entry stored.
     pub matrix: Sparse,
-    /// An L × r matrix whose independent columns span the null space of an intrinsic prior (for an ICAR prior, the
-    /// indicators of the connected components). The density is then `(2π)^(−(L−r)/2) |Q|₊^½ exp(−½ (z−μ)ᵀQ(z−μ))`,
-    /// where |Q|₊ is the product of the non-zero eigenvalues. It is flat along the null space.
+    /// An L × r matrix whose independent columns span the null space of an intrinsic prior. For an ICAR prior, the
+    /// columns are indicators of the connected components. The density is then `(2π)^(−(L−r)/2) |Q|₊^½ exp(−½
+    /// (z−μ)ᵀQ(z−μ))`, where |Q|₊ is the product of the non-zero eigenvalues. The density is flat along the null space.
     pub null_space: Option<Dense>,
-    /// log |Q|₊ if the prior can compute it (it is `(L − r) log τ + const` for a structure matrix times τ). Otherwise
-    /// the solver computes it by factorising Q.
+    /// log |Q|₊, if the prior can compute it. For a structure matrix times τ it is `(L − r) log τ + const`. If it is
+    /// `None`, the solver computes it by factorising Q.
     pub log_determinant: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ pub struct Precision {
 pub struct Structure {
     /// The mean μ, one element per latent variable.
     pub mean: Vec<f64>,
-    /// The covariance Σ or its inverse.
+    /// The covariance Σ, or its inverse.
     pub covariance: Covariance,
 }
 
@@ -60,13 +60,14 @@ impl Structure {
     }
 }
 
-/// The matrix W that maps latent variables to linear predictors, with one row per linear predictor. Rows of vector
-/// sites (multinomial) are observation-major.
+/// The matrix W that maps latent variables to linear predictors, with one row per linear predictor. Vector sites
+/// (multinomial) have several rows per observation, which are adjacent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Design {
     /// Predictor n is latent variable n.
     Identity,
-    /// Predictor n is latent variable `index[n]` (repeated measurements, groups, unobserved cells).
+    /// Predictor n is latent variable `index[n]`. Several predictors may share a variable, and a variable may have no
+    /// predictor.
     Select(Vec<usize>),
     /// A shared dense N × L matrix.
     Dense(Arc<Dense>),
@@ -79,7 +80,7 @@ pub enum Design {
 pub struct Sensitivity {
     /// The derivative with respect to the mean, dBound/dμ = −Wᵀα, of length L.
     pub mean: Vec<f64>,
-    /// The derivative with respect to the covariance, in the form of the structure.
+    /// The derivative with respect to the covariance, in the same form as the structure's covariance.
     pub covariance: CovarianceSensitivity,
     /// The derivative with respect to the parameters of the likelihood, in the order of
     /// [`Likelihood::parameters`](crate::Likelihood::parameters).
@@ -89,17 +90,17 @@ pub struct Sensitivity {
 /// The derivative of the bound with respect to the prior covariance.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CovarianceSensitivity {
-    /// A symmetric L × L matrix G with `dBound = Σ_ij G_ij dΣ_ij` over *all* (i, j), namely `G = ½ Wᵀ(ααᵀ − (Λ⁻¹ +
-    /// WΣWᵀ)⁻¹)W`.
+    /// A symmetric L × L matrix G with `dBound = Σ_ij G_ij dΣ_ij`, where the sum is over *all* (i, j). The matrix is
+    /// `G = ½ Wᵀ(ααᵀ − (Λ⁻¹ + WΣWᵀ)⁻¹)W`.
     Dense(Dense),
     /// The vector g with `dBound = Σ_l g_l dvariance_l`.
     Diagonal(Vec<f64>),
     /// The derivative on the pattern of the precision: `dBound = Σ_k value[k] dQ[k] + log_determinant · d log |Q|₊`.
     /// The sum is over all stored entries, in the order of `Precision::matrix`.
     Precision {
-        /// `−½ (m−μ)(m−μ)ᵀ − ½ V`, plus `½ Q⁻` if the solver computes the determinant.
+        /// The elements of `−½ (m−μ)(m−μ)ᵀ − ½ V`, plus `½ Q⁻` if the solver computes the determinant.
         value: Vec<f64>,
-        /// ½ if the structure gives its log determinant, otherwise 0.
+        /// ½ if the structure supplies its log determinant, and 0 otherwise.
         log_determinant: f64,
     },
 }
@@ -107,11 +108,11 @@ pub enum CovarianceSensitivity {
 /// The range of a hyperparameter, which determines its unconstrained coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
-    /// Any real number. It is its own coordinate.
+    /// Any real number. The coordinate is the number itself.
     Real,
-    /// Positive. The coordinate is the logarithm.
+    /// Any positive number. The coordinate is the logarithm.
     Positive,
-    /// Strictly between two numbers. The coordinate is the logit.
+    /// Any number strictly between two limits. The coordinate is a logit.
     Between(f64, f64),
 }
 
@@ -166,7 +167,7 @@ impl Range {
 /// A free hyperparameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// The name in tables, such as `lengthscale` or `lengthscale[3]`.
+    /// The name of the hyperparameter in tables, such as `lengthscale` or `lengthscale[3]`.
     pub name: String,
     /// The value at which learning starts.
     pub start: f64,
@@ -178,7 +179,7 @@ pub struct Parameter {
 
 /// A prior with free hyperparameters θ, each on its natural scale.
 pub trait Prior: Sync {
-    /// Returns the free hyperparameters, in the order of θ. The list is empty if all are fixed.
+    /// Returns the free hyperparameters in the order of θ. The list is empty if all hyperparameters are fixed.
     fn parameters(&self) -> Vec<Parameter>;
 
     /// Builds the prior at θ.
@@ -187,12 +188,12 @@ pub trait Prior: Sync {
     /// Fails if θ is outside its range or does not give a valid prior.
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
 
-    /// Computes dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) built
-    /// at θ.
+    /// Computes dBound/dθ from the derivative with respect to the structure. [`structure`](Self::structure) must have
+    /// built this structure at the same θ.
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
 }
 
-/// The quantities of the prior that a prediction needs.
+/// The prior quantities that a prediction needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
     /// New latent variables z* of the same Gaussian process.

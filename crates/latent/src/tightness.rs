@@ -1,9 +1,9 @@
-//! The distance of a fit's bound from the expectation that it replaces, and its effect on the posterior.
+//! The tightness of a fit's bound: its distance from the expectation that it replaces, and its effect on the posterior.
 //!
-//! A loose bound is as easy to maximise as a tight one, and its posterior looks equally certain. The log bound of a
-//! multinomial likelihood gives standard deviations of a half to a third of the correct ones. This module therefore
-//! computes the expectation at the optimum. Natural-gradient steps from there on the exact objective show how the
-//! standard deviations would change.
+//! A loose bound is as easy to maximise as a tight one, and the posterior under it looks equally certain. For example,
+//! the log bound of a multinomial likelihood gives standard deviations that are a half to a third of the correct ones.
+//! This module therefore computes the exact expectation at the optimum. Natural-gradient steps on the exact objective,
+//! starting from the optimum, show how the standard deviations would change.
 
 use jensen_run::{Algorithm, Control};
 
@@ -16,38 +16,39 @@ use crate::site::contrasts::{of_predictors, spread_over_contrasts, with_contrast
 use crate::solve::{Problem, centre, fixed::FixedPoint, signed};
 use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Prior, Settings, SiteBound};
 
-/// Largest number of steps on the exact objective, which converge as fast as Newton steps.
+/// Largest number of steps on the exact objective. The steps converge as fast as Newton's method.
 const STEPS: u64 = 6;
 
-/// The steps end when the ratio of standard deviations changes by less than this.
+/// The steps end when the ratio of standard deviations changes by less than this value.
 const SETTLED: f64 = 0.01;
 
 /// The tightness of a fit's bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tightness {
-    /// Nats per observation by which the bound on `E[−log p]` exceeds the expectation, at the fit.
+    /// Amount by which the bound on `E[−log p]` exceeds the expectation at the fit, in nats per observation.
     pub slack: f64,
     /// Uncertainty of the expectation due to quadrature, in nats per observation.
     pub error: f64,
-    /// The median ratio of the fit's standard deviations of the linear predictors to those under the exact objective.
+    /// The median ratio of the fit's standard deviations of the linear predictors to the standard deviations under the
+    /// exact objective.
     pub sd_ratio: f64,
 }
 
 impl Tightness {
-    /// Largest relative error of standard deviations in a trusted fit.
+    /// Largest relative error of the standard deviations in a trusted fit.
     ///
-    /// On the ionosphere data a Gaussian process of variance 7.4 has ratios of 0.97 under the tilted bound, 0.85 under
-    /// Jaakkola's, 0.75 under Böhning's and 0.60 under the log bound.
+    /// For comparison, a Gaussian process with variance 7.4 on the ionosphere data has ratios of 0.97 under the tilted
+    /// bound, 0.85 under Jaakkola's bound, 0.75 under Böhning's bound and 0.60 under the log bound.
     pub const LOOSE: f64 = 0.1;
 
-    /// Largest shift of a hyperparameter in a trusted fit, in standard deviations. A 90 % interval with this shift
-    /// covers 87 %.
+    /// Largest shift of a hyperparameter in a trusted fit, in posterior standard deviations. A 90 % interval that is
+    /// shifted by this much covers 87 %.
     pub const MISPLACED: f64 = 0.4;
 
     /// Largest uncertainty due to quadrature, in nats per observation.
     pub const COARSE: f64 = 1e-3;
 
-    /// Whether the bound, and not the model, determines the posterior's standard deviations.
+    /// Whether the standard deviations of the posterior are determined by the bound rather than by the model.
     pub fn is_loose(&self) -> bool {
         (self.sd_ratio - 1.0).abs() > Self::LOOSE
     }
@@ -58,10 +59,10 @@ impl Tightness {
     }
 }
 
-/// Computes the tightness of the bound of a fit of `model`. The result is `None` if the fit maximised the expectation
-/// itself in closed form.
+/// Computes the tightness of the bound in a fit of `model`. Returns `None` if the fit maximised the expectation itself
+/// in closed form.
 ///
-/// The cost is about that of a few iterations of the fit.
+/// The cost is about that of a few iterations of the original fit.
 ///
 /// # Errors
 /// Returns the errors of a fit with these settings.
@@ -140,9 +141,9 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// Computes the error of each hyperparameter due to the bound, in standard deviations of its posterior. The prior's
-/// hyperparameters come first. The error is a Newton step from the optimum of the bound towards that of the exact
-/// objective. The result is `None` if the objective is exact or the time limit was reached.
+/// Computes the error of each hyperparameter that is due to the bound, in standard deviations of its posterior. The
+/// prior's hyperparameters come first. The error is the length of a Newton step from the optimum of the bound towards
+/// the optimum of the exact objective. Returns `None` if the objective is exact or the time limit was reached.
 ///
 /// # Errors
 /// Returns the errors of a fit with these settings.

@@ -1,25 +1,25 @@
-//! Eigenvalues, singular values and Schur forms of complex matrices, which are column-major.
+//! Eigenvalues, singular values and Schur forms of complex matrices. Matrices are stored in column-major order.
 
 pub use num_complex::Complex64;
 
 use crate::large::{self, LARGE};
 
-/// Iterations for each eigenvalue, as in LAPACK.
+/// The largest number of iterations per eigenvalue, as in LAPACK.
 const STEPS: usize = 30;
 
-/// Relative difference up to which components count as equally large, so that rounding does not decide which is the
-/// largest.
+/// The relative difference up to which two components count as equally large. Rounding then does not decide which
+/// component is the largest.
 const TIE: f64 = 1e-8;
 
 /// The eigenvalues and eigenvectors of a matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eigen {
-    /// The eigenvalues, in order of increasing real part. If real parts are equal, they are in order of decreasing
+    /// The eigenvalues in order of increasing real part. Eigenvalues with equal real parts are in order of decreasing
     /// imaginary part.
     pub values: Vec<Complex64>,
-    /// The eigenvectors, one after another. They have length 1, and their largest component is positive.
+    /// The eigenvectors, one after another. Each has length 1, and its largest component is positive.
     pub vectors: Vec<Complex64>,
-    /// The index of the largest component of each vector.
+    /// The index of the largest component of each eigenvector.
     pub largest: Vec<usize>,
 }
 
@@ -50,8 +50,8 @@ impl Eigen {
     }
 }
 
-/// Returns the indices of the numbers in order of increasing real part. If real parts are equal up to rounding, they
-/// are in order of decreasing imaginary part.
+/// Returns the indices of the numbers in order of increasing real part. Numbers whose real parts are equal up to
+/// rounding are in order of decreasing imaginary part.
 fn ascending(values: &[Complex64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|i, j| values[*i].re.total_cmp(&values[*j].re));
@@ -69,7 +69,7 @@ fn ascending(values: &[Complex64]) -> Vec<usize> {
     order
 }
 
-/// Makes the largest component positive and returns its index.
+/// Changes the phase of the vector so that its largest component is positive, and returns the index of that component.
 fn make_unique(column: &mut [Complex64]) -> usize {
     let size = column.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
     let length = size
@@ -88,9 +88,9 @@ fn make_unique(column: &mut [Complex64]) -> usize {
     at
 }
 
-/// Computes the Schur form A = U T Uᴴ with U unitary and T upper triangular, by Householder's reflections and the QR
-/// iteration with Wilkinson's shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). Returns U and T, or
-/// `None` if A is not finite or the iteration does not converge.
+/// Computes the Schur form A = U T Uᴴ with U unitary and T upper triangular, using Householder reflections and the QR
+/// iteration with Wilkinson shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). Returns U and T, or `None`
+/// if A is not finite or the iteration does not converge.
 pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     if a.iter().any(|z| !z.is_finite()) {
         return None;
@@ -128,7 +128,7 @@ pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64
             t[(start - 1) * n + start] = Complex64::ZERO;
         }
         let shift = match steps % 10 {
-            // If the shifts cycle, use a shift of another kind (LAPACK's zlahqr).
+            // If the shifts cycle, the iteration uses a shift of another kind, as in LAPACK's zlahqr.
             0 => t[last * n + last] + 0.75 * t[(last - 1) * n + last].norm(),
             _ => wilkinson(&t, n, last),
         };
@@ -146,7 +146,7 @@ fn identity(n: usize) -> Vec<Complex64> {
         .collect()
 }
 
-/// Sets column k to zero from two rows below the diagonal on.
+/// Sets the elements of column k that are more than one row below the diagonal to zero.
 fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     let mut v: Vec<Complex64> = (k + 1..n).map(|i| t[k * n + i]).collect();
     let size = v.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
@@ -176,7 +176,7 @@ fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     }
 }
 
-/// Returns the eigenvalue of the last two rows and columns that is closer to the last element.
+/// Returns the eigenvalue of the trailing 2 × 2 block that is closer to the last diagonal element.
 fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     let at = |i: usize, j: usize| t[j * n + i];
     let (a, d) = (at(last - 1, last - 1), at(last, last));
@@ -209,7 +209,7 @@ fn sweep(
         if k > start {
             bulge = [t[(k - 1) * n + k], t[(k - 1) * n + k + 1]];
         }
-        // [c, s; −s̄, c] maps the pair to its length and 0.
+        // The rotation [c, s; −s̄, c] maps the pair to its length and 0.
         let (x, y) = (bulge[0], bulge[1]);
         let length = x.norm().hypot(y.norm());
         if length == 0.0 {
@@ -253,7 +253,7 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     let values: Vec<Complex64> = values
         .into_iter()
         .map(|z| match real && z.im.abs() <= rounding {
-            // The imaginary part comes only from rounding.
+            // The imaginary part consists only of rounding errors.
             true => Complex64::from(z.re),
             false => z,
         })
@@ -286,13 +286,13 @@ fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Co
     vectors
 }
 
-/// Computes the eigenvalues, real and ascending, and the eigenvectors of the Hermitian part of a matrix, by Jacobi
-/// rotations. The results are NaN if the matrix is not finite.
+/// Computes the eigenvalues and the eigenvectors of the Hermitian part of a matrix by Jacobi rotations. The eigenvalues
+/// are real and ascending. The results are NaN if the matrix is not finite.
 pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     if a.iter().any(|z| !z.is_finite()) {
         return Eigen::nan(n);
     }
-    // Squares of large numbers would overflow, and squares of small ones vanish.
+    // The squares of large numbers would overflow, and the squares of small numbers would underflow.
     let scale = match a
         .iter()
         .fold(0.0, |most, z| f64::max(most, z.re.abs().max(z.im.abs())))
@@ -354,24 +354,25 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     found
 }
 
-/// A singular value decomposition: singular values in descending order, and k pairs of singular vectors, one after
-/// another, where k is the smaller extent of the matrix.
+/// A singular value decomposition. It consists of the singular values in descending order and of k pairs of singular
+/// vectors, one after another, where k is the smaller extent of the matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svd {
-    /// The left vectors, of length 1.
+    /// The left singular vectors, each of length 1.
     pub left: Vec<Complex64>,
     /// The singular values.
     pub values: Vec<f64>,
-    /// The right vectors, of length 1.
+    /// The right singular vectors, each of length 1.
     pub right: Vec<Complex64>,
 }
 
 /// Computes the decomposition A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The
-/// phase of each pair of vectors makes its largest component positive. The vectors of singular values 0 are NaN on the
-/// longer side: the left vectors, or the right vectors of a matrix with more columns than rows. A column (or row) that
-/// is not finite gives a singular value and a vector on that side that are also not finite. The other values and
-/// vectors belong to the remaining matrix. For large matrices ([`LARGE`]), the vectors of singular values 0 complete
-/// the basis arbitrarily, and all results are NaN if an element is not finite.
+/// phase of each pair of vectors is chosen so that the largest component is positive. For singular values that are 0,
+/// the vectors on the longer side of the matrix are NaN. These are the left vectors, or the right vectors if the matrix
+/// has more columns than rows. A column (or row) that is not finite yields a singular value and a singular vector that
+/// are not finite either, and the other values and vectors are those of the remaining matrix. For matrices of at least
+/// [`LARGE`] rows, the vectors of singular values that are 0 complete the basis arbitrarily, and all results are NaN if
+/// any element is not finite.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();
@@ -484,7 +485,7 @@ mod tests {
         )
     }
 
-    /// The cycle makes the shifts stall. The last matrix does not have a full set of eigenvectors.
+    /// These matrices make the shifts cycle, and the last matrix does not have a full set of eigenvectors.
     #[test]
     fn schur_forms_multiply_to_their_matrices() {
         let mut cases: Vec<(usize, Vec<Complex64>)> =

@@ -1,5 +1,5 @@
-//! Logarithms of π, rounded once from the exact values. `(2.0 * PI).ln()` takes the logarithm of a rounded 2π, which is
-//! one unit in the last place too small.
+//! Logarithms of π, rounded once from the exact values. `(2.0 * PI).ln()` is the logarithm of a rounded 2π, and is too
+//! small by one unit in the last place.
 
 /// The logarithm of π.
 pub const LOG_PI: f64 = 1.144_729_885_849_400_2;
@@ -7,7 +7,7 @@ pub const LOG_PI: f64 = 1.144_729_885_849_400_2;
 /// The logarithm of 2π.
 pub const LOG_TWO_PI: f64 = 1.837_877_066_409_345_5;
 
-/// Half the logarithm of 2π, which is minus the log density of a standard normal at 0.
+/// Half the logarithm of 2π, which is the negative log density of the standard normal distribution at 0.
 pub const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Factors of small dense matrices and solves with them, on one thread.
+//! Factorisations of small dense matrices and solutions of their linear systems, on one thread.
 //!
-//! Matrices are row-major squares. A lower factor is stored with its zeros. Sums use [`reduce`](crate::reduce), so
-//! results have the same bits at every SIMD level.
+//! Matrices are square and row-major. A lower triangular factor is stored as a full matrix, including its zeros. Sums
+//! use [`reduce`](crate::reduce), so the results are bitwise identical at every SIMD level.
 //!
-//! Other factorisations serve other purposes. The graph's executor factors one matrix per lane, all lanes at once, and
-//! is tested against an independent slow version. `jensen-latent` factors matrices of thousands of rows on several
-//! threads, by blocks, with faer.
+//! Other crates have factorisations for other purposes. The executor of the expression graph factors one matrix per
+//! lane, for all lanes at once, and its tests compare the factors with an independent slow version. `jensen-latent`
+//! uses faer's blocked algorithms to factor matrices of thousands of rows on several threads.
 
 use std::error::Error;
 use std::fmt;
@@ -13,12 +13,13 @@ use std::fmt;
 use crate::large::{self, LARGE};
 use crate::reduce::{axpy, dot, dots};
 
-/// The error for a matrix without Cholesky factor, with the first pivot that is too small.
+/// The error for a matrix that has no Cholesky factor. It reports the first pivot that is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositiveDefinite {
-    /// The index of the failed pivot, from 0.
+    /// The zero-based index of the failed pivot.
     pub pivot: usize,
-    /// The diagonal element that remains at this pivot.
+    /// The value of the failed pivot: what remains of its diagonal element after the elimination of the earlier
+    /// columns.
     pub value: f64,
 }
 
@@ -31,17 +32,17 @@ impl fmt::Display for NotPositiveDefinite {
 
 impl Error for NotPositiveDefinite {}
 
-/// Computes the lower Cholesky factor of the symmetric matrix `a` in n³/3 operations, and reads only the lower triangle
-/// of `a`.
+/// Computes the lower Cholesky factor of the symmetric matrix `a` in n³/3 operations. The function reads only the lower
+/// triangle of `a`.
 ///
 /// # Errors
-/// Fails if a pivot is not finite or not above `least` times its diagonal element. With `least = 0` it accepts every
-/// matrix that has a factor in exact arithmetic. It then also accepts some matrices that have none, because rounding
-/// errors are about 1e-16 of the diagonal.
+/// Fails if a pivot is not finite or does not exceed `least` times its diagonal element. With `least = 0` the function
+/// accepts every matrix that has a factor in exact arithmetic. It then also accepts some matrices that have no factor,
+/// because rounding errors are about 1e-16 times the diagonal element.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];
-    // The rows are taken in pairs. In each pair, the columns are taken in fours, whose products with the remaining
-    // columns are computed together.
+    // Rows are processed in pairs. Within each pair, columns are processed in groups of four, whose products with the
+    // remaining columns are computed together.
     for top in (0..n).step_by(ROWS) {
         for first in (0..n.min(top + ROWS)).step_by(COLUMNS) {
             let (rows, columns) = (ROWS.min(n - top), COLUMNS.min(n - first));
@@ -84,8 +85,8 @@ pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDe
 const ROWS: usize = 2;
 const COLUMNS: usize = 4;
 
-/// Computes the lower Cholesky factor of a matrix that is positive definite beyond rounding: every pivot must exceed
-/// 1e-14 times its diagonal element. Returns `None` for other matrices.
+/// Computes the lower Cholesky factor of a matrix that is positive definite by more than rounding errors: every pivot
+/// must exceed 1e-14 times its diagonal element. Returns `None` for other matrices.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     factor(a, n, 1e-14).ok()
 }
@@ -115,7 +116,7 @@ pub fn solve_lower_transposed(l: &[f64], x: &mut [f64]) {
     }
 }
 
-/// Computes `X ← L⁻¹ X`. X has n rows of `lanes` numbers.
+/// Computes `X ← L⁻¹ X`. X is an n × `lanes` matrix.
 pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     for i in 0..n {
         let (done, rest) = x.split_at_mut(i * lanes);
@@ -128,7 +129,7 @@ pub fn solve_lower_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     }
 }
 
-/// Computes `X ← L⁻ᵀ X`. X has n rows of `lanes` numbers.
+/// Computes `X ← L⁻ᵀ X`. X is an n × `lanes` matrix.
 pub fn solve_lower_transposed_lanes(l: &[f64], n: usize, x: &mut [f64], lanes: usize) {
     for i in (0..n).rev() {
         let (head, done) = x.split_at_mut((i + 1) * lanes);
@@ -152,8 +153,8 @@ pub fn inverse(l: &[f64], n: usize) -> Vec<f64> {
     x
 }
 
-/// Returns the lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). `A⁻¹ = R Rᵀ` with `R =
-/// L⁻ᵀ`, which is upper triangular and is refactored to be lower.
+/// Returns the lower Cholesky factor of `A⁻¹`, given the lower factor of `A` (both n × n). The upper triangular matrix
+/// `R = L⁻ᵀ` satisfies `A⁻¹ = R Rᵀ`, and the function converts R to a lower triangular factor.
 pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut inverse = vec![0.0; n * n];
     let mut column = vec![0.0; n];
@@ -169,8 +170,9 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     cholesky(&inverse, n)
 }
 
-/// Returns the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors, one after another. The
-/// largest component of each vector is positive. If an element is not finite, the results are NaN.
+/// Returns the eigenvalues of a symmetric matrix in ascending order, followed by its eigenvectors, one after another.
+/// The largest component of each eigenvector is positive. The results are NaN if any element of the matrix is not
+/// finite.
 pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let finite = a.iter().all(|x| x.is_finite());
     let found = match (finite, n >= LARGE) {

@@ -1,14 +1,15 @@
-//! Gaussian elimination with row exchanges on the real matrices of many lanes at once. Each lane has its own pivots.
+//! Gaussian elimination with row exchanges on real matrices, with one matrix per lane and many lanes at once. Each lane
+//! chooses its own pivots.
 //!
-//! The elimination uses no fused multiply-add, so all levels give the same bits, and exact cancellations remain exact.
-//! Matrices and right-hand sides are column-major rows of lanes. The code processes them in strips of [`LANES`] lanes,
-//! so the matrix of a strip stays in the cache.
+//! The elimination uses no fused multiply-add, so all SIMD levels give the same bits, and exact cancellations remain
+//! exact. Matrices and right-hand sides are stored in column-major order, and each element is a row with one number per
+//! lane. The code processes strips of [`LANES`] lanes, so that the matrices of a strip stay in the cache.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::{simd_fn, vmath};
 
-/// The factors `P A = L U` of the `n × n` matrices of many lanes. A singular matrix gives solutions that are not
-/// finite. A matrix or right-hand side that is not finite gives NaN.
+/// The factors `P A = L U` of one `n × n` matrix per lane. The solutions for a singular matrix are not finite. The
+/// solutions are NaN if the matrix or the right-hand side is not finite.
 #[derive(Clone, Debug, Default)]
 pub struct Elimination {
     n: usize,
@@ -27,18 +28,18 @@ simd_fn! {
 }
 
 impl Elimination {
-    /// Factors the matrices of all lanes, and replaces the previous factors. `a` has `n²` rows of `lanes` lanes.
+    /// Factors the matrices of all lanes and replaces the previous factors. `a` has `n²` rows of `lanes` numbers.
     pub fn factor(&mut self, simd: Simd, n: usize, a: &[f64], lanes: usize) {
         factor(simd, self, n, a, lanes);
     }
 
-    /// Solves with the matrices or their transposes in place. `x` has `n` rows of lanes for each right-hand side.
-    /// Matrices of one lane apply to all lanes.
+    /// Solves the linear systems with the matrices or their transposes in place. `x` has `n` rows per right-hand side,
+    /// each with one number per lane. If only one lane was factored, its matrix applies to all lanes.
     pub fn solve(&self, simd: Simd, x: &mut [f64], lanes: usize, transposed: bool) {
         solve(simd, self, x, lanes, transposed);
     }
 
-    /// Factors as [`factor`](Self::factor) does, for use inside a kernel.
+    /// Does the same as [`factor`](Self::factor), inside a kernel.
     #[inline(always)]
     pub fn factor_at<V: F64x8>(&mut self, n: usize, a: &[f64], lanes: usize) {
         let strips = lanes.div_ceil(LANES);
@@ -53,7 +54,7 @@ impl Elimination {
         }
     }
 
-    /// Solves as [`solve`](Self::solve) does, for use inside a kernel.
+    /// Does the same as [`solve`](Self::solve), inside a kernel.
     #[inline(always)]
     pub fn solve_at<V: F64x8>(&self, x: &mut [f64], lanes: usize, transposed: bool) {
         let n = self.n;
@@ -75,7 +76,7 @@ impl Elimination {
         }
     }
 
-    /// Computes `log |det A|` of each lane, for use inside a kernel.
+    /// Computes `log |det A|` of each lane, inside a kernel.
     #[inline(always)]
     pub fn log_abs_det_at<V: F64x8>(&self, out: &mut [f64]) {
         let n = self.n;
@@ -103,7 +104,7 @@ impl Elimination {
     }
 }
 
-/// Fills missing lanes with copies of the first lane of the strip.
+/// Copies a strip of lanes to `out`. If the strip extends past the last lane, copies of its first lane fill the rest.
 #[inline(always)]
 fn gather(rows: &[f64], lanes: usize, first: usize, out: &mut [f64]) {
     let width = LANES.min(lanes - first);
@@ -145,7 +146,7 @@ fn exchange(rows: &mut [f64], pivots: &[f64], p: usize, n: usize) {
     }
 }
 
-/// Returns NaN in lanes with a number that is not finite, and 0 in others.
+/// Returns NaN in each lane that contains a number that is not finite, and 0 in all other lanes.
 #[inline(always)]
 fn taint<V: F64x8>(rows: &[f64]) -> V {
     let mut sum = V::splat(0.0);
@@ -188,7 +189,7 @@ fn eliminate<V: F64x8>(n: usize, lu: &mut [f64], pivots: &mut [f64]) {
     }
 }
 
-/// Adds NaN to all rows of lanes with a number that is not finite.
+/// Adds NaN to all rows of each lane that contains a number that is not finite.
 #[inline(always)]
 fn spread_taint<V: F64x8>(x: &mut [f64]) {
     let tainted = taint::<V>(x);

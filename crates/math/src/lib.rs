@@ -2,7 +2,7 @@
 //!
 //! - [`complex`]: eigenvalues, singular values and Schur forms of complex matrices,
 //! - [`constants`]: logarithms of π,
-//! - [`simd`]: eight virtual lanes and dispatch at run time,
+//! - [`simd`]: eight virtual lanes with dispatch at run time,
 //! - [`vmath`]: special functions on lanes and slices,
 //! - [`special`]: scalar special functions,
 //! - [`rng`]: random numbers keyed by (seed, purpose, iteration, lane),

@@ -1,7 +1,7 @@
 //! Order statistics.
 
 /// Returns the quantile of ascending numbers by linear interpolation at `(n − 1) p` (type 7 of Hyndman and Fan 1996,
-/// the default of R and NumPy), with p clamped to [0, 1]. Returns NaN if there are no numbers.
+/// which is the default of R and NumPy), with p clamped to [0, 1]. Returns NaN if there are no numbers.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;
@@ -19,13 +19,13 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     } else if step.is_finite() {
         low + fraction * step
     } else {
-        // The difference of two large numbers can overflow, but a mixture of them cannot.
+        // The difference of two large numbers can overflow, but their weighted mean cannot.
         low * (1.0 - fraction) + high * fraction
     }
 }
 
-/// Returns the quantiles of numbers in any order at ascending levels, computed as by [`quantile`]. The function
-/// reorders the numbers.
+/// Returns the quantiles of unsorted numbers at ascending levels, defined as in [`quantile`]. The function reorders the
+/// numbers.
 pub fn quantiles<const N: usize>(numbers: &mut [f64], levels: [f64; N]) -> [f64; N] {
     let last = numbers.len().saturating_sub(1);
     let mut placed = 0;
@@ -41,8 +41,8 @@ pub fn quantiles<const N: usize>(numbers: &mut [f64], levels: [f64; N]) -> [f64;
     levels.map(|p| quantile(numbers, p))
 }
 
-/// Returns the median. For an even number of elements, the median is the mean of the middle two. The median of an empty
-/// slice is NaN.
+/// Returns the median. For an even number of elements, the median is the mean of the two middle elements. The median of
+/// an empty slice is NaN.
 pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn quantiles_agree_with_numpy() {
-        // numpy.quantile([1, 2, 4, 8, 16], [0.05, 0.5, 0.95]).
+        // The expected values are from numpy.quantile([1, 2, 4, 8, 16], [0.05, 0.5, 0.95]).
         let sorted = [1.0, 2.0, 4.0, 8.0, 16.0];
         assert!((quantile(&sorted, 0.05) - 1.2).abs() < 1e-15);
         assert_eq!(quantile(&sorted, 0.5), 4.0);

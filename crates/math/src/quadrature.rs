@@ -2,20 +2,20 @@
 
 use std::f64::consts::PI;
 
-/// The nodes and weights of a quadrature rule. The nodes are ascending.
+/// The nodes and weights of a quadrature rule, with the nodes in ascending order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// The points at which the integrand is evaluated.
     pub nodes: Vec<f64>,
-    /// The weights of the values at the nodes.
+    /// The weight of the integrand at each node.
     pub weights: Vec<f64>,
 }
 
-/// The largest number of Gauss-Hermite nodes.
+/// The largest supported number of Gauss-Hermite nodes.
 pub const MAX_HERMITE: usize = 128;
 
 /// Returns the Gauss-Legendre rule with n nodes on (0, 1): `integral of f = sum of weights[i] * f(nodes[i])`. The rule
-/// is exact for polynomials up to degree `2 n - 1`. Newton's method finds the nodes, starting from Tricomi's first
+/// is exact for polynomials up to degree `2 n - 1`. Newton's method computes the nodes, starting from Tricomi's first
 /// approximation of the roots.
 pub fn gauss_legendre(n: usize) -> Rule {
     let mut rule = Rule {
@@ -42,7 +42,7 @@ pub fn gauss_legendre(n: usize) -> Rule {
             }
         }
         let weight = 1.0 / ((1.0 - x * x) * slope * slope);
-        // The middle one of an odd number of roots is 0.
+        // If the number of roots is odd, the middle root is 0.
         let x = if 2 * i + 1 == n { 0.0 } else { x };
         rule.nodes[i] = 0.5 - 0.5 * x;
         rule.nodes[n - 1 - i] = 0.5 + 0.5 * x;
@@ -53,8 +53,9 @@ pub fn gauss_legendre(n: usize) -> Rule {
 }
 
 /// Returns the Gauss-Hermite rule for the standard normal distribution: `E f(Z) = sum of weights[i] * f(nodes[i])`. The
-/// rule is exact for polynomials up to degree `2 n - 1`. For the weight `e^(-t^2)` use `t = node / sqrt(2)` and `weight
-/// * sqrt(pi)`. Nodes are accurate to 1e-14, weights to a relative 1e-12. Returns `None` unless `1 <= n <= 128`.
+/// rule is exact for polynomials up to degree `2 n - 1`. For the weight function `e^(-t^2)`, use `t = node / sqrt(2)`
+/// and `weight * sqrt(pi)`. The nodes are accurate to 1e-14, and the weights have a relative accuracy of 1e-12. Returns
+/// `None` unless `1 <= n <= 128`.
 pub fn gauss_hermite(n: usize) -> Option<Rule> {
     if n == 0 || n > MAX_HERMITE {
         return None;
@@ -67,8 +68,8 @@ pub fn gauss_hermite(n: usize) -> Option<Rule> {
         let middle = 2 * i + 1 == n;
         let x = if middle { 0.0 } else { hermite_root(n, i) };
         let (_, before) = hermite_functions(n, x);
-        // The formula of Christoffel and Darboux gives the weight, with the square root of the normal density factored
-        // out of the functions.
+        // The Christoffel-Darboux formula yields the weight. The square root of the normal density is factored out of
+        // the functions.
         let weight = (-0.5 * x * x).exp() / ((2.0 * PI).sqrt() * n as f64 * before * before);
         rule.nodes[i] = x;
         rule.weights[i] = weight;
@@ -79,7 +80,7 @@ pub fn gauss_hermite(n: usize) -> Option<Rule> {
 }
 
 /// Returns the orthonormal Hermite functions of order `n` and `n - 1`. They are the orthonormal polynomials of the
-/// normal distribution times the root of its density, so that nothing overflows.
+/// normal distribution, multiplied by the square root of its density to prevent overflow.
 fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     let (mut before, mut now) = (0.0, (-0.25 * x * x).exp() / (2.0 * PI).sqrt().sqrt());
     for k in 0..n {
@@ -89,8 +90,8 @@ fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     (now, before)
 }
 
-/// Returns the `i`th smallest root, for `i < n / 2`, by bisection on the number of eigenvalues of the Jacobi matrix
-/// below a point, and then by Newton's method.
+/// Returns the `i`th smallest root, for `i < n / 2`. Bisection on the number of eigenvalues of the Jacobi matrix that
+/// lie below a point brackets the root, and Newton's method refines it.
 fn hermite_root(n: usize, i: usize) -> f64 {
     let below = |x: f64| {
         let mut count = 0;
@@ -99,7 +100,7 @@ fn hermite_root(n: usize, i: usize) -> f64 {
             if pivot < 0.0 {
                 count += 1;
             }
-            // A pivot of zero is replaced, as usual in Sturm counts.
+            // A pivot of zero is replaced, as is usual in Sturm counts.
             let safe = if pivot == 0.0 {
                 f64::MIN_POSITIVE.sqrt()
             } else {
@@ -136,7 +137,7 @@ mod tests {
         for n in 1..=MAX_HERMITE {
             let rule = gauss_hermite(n).unwrap();
             assert!(rule.nodes.windows(2).all(|w| w[0] < w[1]), "n = {n}");
-            // E Z^(2k) = (2k - 1)!!, for all degrees for which the rule is exact and the value is finite.
+            // E Z^(2k) = (2k - 1)!!, checked for all degrees for which the rule is exact and the value is finite.
             let mut moment = 1.0;
             for k in 0..n.min(60) {
                 let terms = rule
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(rule.nodes[1], 0.0);
         assert!((rule.weights[1] - 2.0 / 3.0).abs() < 1e-15);
         assert!((rule.weights[0] - 1.0 / 6.0).abs() < 1e-15);
-        // Abramowitz and Stegun, table 25.10, n = 20, for the weight e^(-t^2).
+        // The expected values are from Abramowitz and Stegun, table 25.10, n = 20, for the weight e^(-t^2).
         let rule = gauss_hermite(20).unwrap();
         assert!((rule.nodes[19] / 2f64.sqrt() - 5.387_480_890_011_23).abs() < 1e-13);
         assert!((rule.weights[19] * PI.sqrt() / 2.229_393_645_534e-13 - 1.0).abs() < 1e-11);

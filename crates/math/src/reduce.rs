@@ -1,8 +1,8 @@
-//! Sums and products over lanes in a fixed order: eight partial sums, then a fixed tree. A result depends only on the
-//! numbers.
+//! Sums and products of vectors in a fixed order. Each sum has eight partial sums, which are added by a fixed tree, so
+//! the result depends only on the numbers.
 //!
-//! The functions use no fused multiply-add, so every instruction set gives the same bits. The level is therefore not an
-//! argument, and the code uses the widest one of the machine.
+//! The functions use no fused multiply-add, so every instruction set gives the same bits. They therefore take no SIMD
+//! level as an argument, and always use the widest instruction set of the machine.
 
 use crate::simd::{F64x8, LANES, Simd};
 
@@ -24,7 +24,7 @@ fn store<V: F64x8>(v: V, a: &mut [f64], k: usize) {
     unsafe { v.store(eight.as_mut_ptr()) }
 }
 
-/// Adds the rest of `Σ a b` from `done` on to partial sums, and returns the total.
+/// Adds the products `a[i] b[i]` from index `done` on to the partial sums, and returns the total.
 #[inline(always)]
 fn finish<V: F64x8>(partial: V, a: &[f64], b: &[f64], done: usize) -> f64 {
     let mut partial = partial.to_array();
@@ -162,13 +162,14 @@ pub fn affine_row(c: f64, scale: f64, x: &[f64], y: &mut [f64]) {
     affine_row_kernel(Simd::detect(), c, scale, x, y);
 }
 
-/// Returns the eight scalar products of two rows with four rows, all of one length. Each is computed as in [`dot`].
+/// Returns the eight scalar products of two rows with four rows of the same length. Each product is computed as in
+/// [`dot`].
 pub fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
     dots_kernel(Simd::detect(), a, b)
 }
 
-/// Computes `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output, which correspond to the lanes `first..` of
-/// `rows` (`terms × lanes`). The function adds terms in order, as [`axpy`] does.
+/// Computes `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output. The output corresponds to the lanes from
+/// `first` on of `rows`, a `terms × lanes` matrix. The function adds terms in order, as [`axpy`] does.
 pub fn combine(
     weights: [&[f64]; 4],
     rows: &[f64],
@@ -179,7 +180,8 @@ pub fn combine(
     combine_kernel(Simd::detect(), weights, rows, lanes, first, out);
 }
 
-/// Returns the mean and standard error of independent numbers. The error is infinite for fewer than two numbers.
+/// Returns the mean and standard error of independent numbers. The standard error is infinite for fewer than two
+/// numbers.
 pub fn mean_se(a: &[f64]) -> (f64, f64) {
     let n = a.len() as f64;
     let mean = sum(a) / n;

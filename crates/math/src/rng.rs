@@ -1,8 +1,9 @@
-//! Counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
+//! Counter-based random numbers. Every number is a function of the seed, the purpose, the iteration, the lane and the
+//! position.
 //!
-//! The generator is Philox4x32-10 (Salmon et al. 2011). The seed, the purpose and the iteration give a key through one
-//! Philox block. The lane and the position are the counter under that key. Draws share no state, so any division of the
-//! work over threads, lanes and runs gives the same numbers.
+//! The generator is Philox4x32-10 (Salmon et al. 2011). One Philox block maps the seed, the purpose and the iteration
+//! to a key, and the lane and the position form the counter for this key. Draws share no state, so the numbers do not
+//! depend on how the work is divided among threads, lanes and runs.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::vmath;
@@ -13,19 +14,20 @@ const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// The purpose of a family of random numbers. Numbers of different purposes are independent.
+/// The purpose for which random numbers are generated. Numbers of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(u32);
 
 impl Purpose {
-    /// Creates the purpose with this name. The same name always gives the same numbers.
+    /// Creates the purpose with this name. Equal names give equal random numbers.
     pub const fn new(name: &str) -> Self {
         Self(0x811c_9dc5).fold(name)
     }
 
-    /// Creates a sub-purpose of this purpose.
+    /// Creates a purpose within this purpose, with its own name.
     pub const fn fold(self, name: &str) -> Self {
-        // FNV-1a over the name and a terminator, so that ("a", "bc") and ("ab", "c") differ.
+        // FNV-1a over the name and a terminator, so that the name parts ("a", "bc") and ("ab", "c") give different
+        // hashes.
         let bytes = name.as_bytes();
         let mut hash = self.0;
         let mut i = 0;
@@ -37,7 +39,8 @@ impl Purpose {
     }
 }
 
-/// The highest word of the counter separates the uses of a key.
+/// The use of a key, stored in the highest word of the counter. Different uses of one key therefore give different
+/// numbers.
 #[derive(Clone, Copy)]
 enum Use {
     Sequential = 0,
@@ -71,8 +74,8 @@ fn key(seed: u64, purpose: Purpose, iteration: u64) -> [u32; 2] {
     [a, b]
 }
 
-/// The counters of the lanes differ in their first word pair. The words of the result are in the low halves of 64-bit
-/// numbers, as the vector multiplication requires.
+/// The counters of the lanes differ in their first pair of words. The vector multiplication requires the words in the
+/// low halves of 64-bit numbers, so the result has this form too.
 #[allow(clippy::needless_range_loop)] // Plain index loops over the lanes are what becomes vector code.
 #[inline(always)]
 fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[u64; LANES]; 4] {
@@ -103,14 +106,14 @@ fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[
     c
 }
 
-/// Returns the middle of one of `2^52` equal intervals, so that neither end occurs and `u` and `1 - u` are equally
-/// likely.
+/// Returns the midpoint of one of `2^52` equal intervals of (0, 1). Neither 0 nor 1 can occur, and `u` and `1 - u` are
+/// equally likely.
 #[inline(always)]
 fn open_unit(bits: u64) -> f64 {
     f64::from_bits((bits >> 12) | 1f64.to_bits()) - (1.0 - 0.5 * f64::EPSILON)
 }
 
-/// Writes element `(d, l)` to `out[d * lanes + l]`. Two rows come from one block.
+/// Writes element `(d, l)` to `out[d * lanes + l]`. One Philox block yields two rows.
 #[inline(always)]
 fn fill<V: F64x8>(
     key: [u32; 2],
@@ -159,8 +162,8 @@ crate::simd_fn! {
 
 /// Fills `out` with uniform numbers in the open interval (0, 1). `out` has `dim` rows of `lanes` contiguous numbers.
 ///
-/// Element `(d, l)`, at `out[d * lanes + l]`, depends on (seed, purpose, iteration), `first_lane + l` and `d` only, and
-/// not on the level.
+/// Element `(d, l)`, at `out[d * lanes + l]`, depends only on (seed, purpose, iteration), the lane `first_lane + l` and
+/// the row `d`. It does not depend on the SIMD level.
 ///
 /// # Panics
 /// Panics if `out.len() != dim * lanes`.
@@ -185,11 +188,12 @@ pub fn fill_uniforms(
     }
 }
 
-/// Fills `out` with standard normal numbers, by inversion. `out` has `dim` rows of `lanes` contiguous numbers.
+/// Fills `out` with standard normal numbers by inverting the distribution function. `out` has `dim` rows of `lanes`
+/// contiguous numbers.
 ///
-/// Element `(d, l)`, at `out[d * lanes + l]`, depends only on (seed, purpose, iteration), `first_lane + l` and `d`.
-/// AVX-512 and AVX2 give the same bits. The scalar level agrees with them up to rounding. The largest possible
-/// magnitude is 8.2.
+/// Element `(d, l)`, at `out[d * lanes + l]`, depends only on (seed, purpose, iteration), the lane `first_lane + l` and
+/// the row `d`. AVX-512 and AVX2 give the same bits, and the scalar level agrees with them up to rounding. No number
+/// exceeds 8.2 in magnitude.
 ///
 /// # Panics
 /// Panics if `out.len() != dim * lanes`.
@@ -214,11 +218,11 @@ pub fn fill_normals(
     }
 }
 
-/// A sequential random stream for the `rand` ecosystem, for cases in which one draw determines the number of further
-/// draws.
+/// A sequential random stream that implements the traits of the `rand` ecosystem. It serves cases in which one draw
+/// determines how many further draws are needed.
 ///
 /// Streams with different keys or lanes are independent of each other and of the blocks of [`fill_uniforms`] and
-/// [`fill_normals`]. A stream repeats after 2^34 numbers of 32 bits.
+/// [`fill_normals`]. A stream repeats itself after 2^34 numbers of 32 bits.
 #[derive(Clone, Debug)]
 pub struct Stream {
     key: [u32; 2],
@@ -229,7 +233,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Creates the stream of a key and a lane.
+    /// Creates the stream for a key and a lane.
     pub fn new(seed: u64, purpose: Purpose, iteration: u64, lane: u64) -> Self {
         Self {
             key: key(seed, purpose, iteration),
@@ -240,7 +244,7 @@ impl Stream {
         }
     }
 
-    /// Creates the stream of another lane with the same key.
+    /// Creates the stream for another lane with the same key.
     pub fn of_lane(&self, lane: u64) -> Self {
         Self {
             key: self.key,
@@ -276,7 +280,7 @@ impl Stream {
         open_unit(self.double_word())
     }
 
-    /// Returns a uniform integer in `0..n`, without bias (Lemire 2019), or 0 for `n = 0`.
+    /// Returns an unbiased uniform integer in `0..n` by Lemire's method (2019), or 0 for `n = 0`.
     pub fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.double_word()) * u128::from(n);
         if (product as u64) < n {
@@ -288,7 +292,7 @@ impl Stream {
         (product >> 64) as u64
     }
 
-    /// Shuffles the elements uniformly (Fisher and Yates).
+    /// Shuffles the elements uniformly by the Fisher-Yates algorithm.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
@@ -315,8 +319,8 @@ impl TryRng for Stream {
     }
 }
 
-/// Returns a uniformly random order of `0..n`, which depends only on the key. It gives the order of an epoch of
-/// reshuffled minibatches.
+/// Returns a uniformly random permutation of `0..n`, which depends only on the key. Minibatch methods visit the records
+/// of an epoch in this order.
 pub fn permutation(seed: u64, purpose: Purpose, iteration: u64, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     Stream::new(seed, purpose, iteration, 0).shuffle(&mut order);

@@ -1,8 +1,9 @@
-//! Sums, means and their errors. The values do not depend on how the work is divided.
+//! Sums, means and their standard errors. The results do not depend on how the work is divided.
 
-/// Computes the sum by a fixed binary tree over the elements. The error grows with the logarithm of the length.
+/// Computes the sum by a fixed binary tree over the elements. The error bound grows with the logarithm of the length.
 pub fn pairwise_sum(x: &[f64]) -> f64 {
-    // Eight strands sum a short run, which vectorises. The shape of the tree depends only on the length.
+    // A short run of elements is summed in eight interleaved partial sums, which the compiler vectorises. The shape of
+    // the tree depends only on the length.
     const RUN: usize = 128;
     if x.len() > RUN {
         let half = (x.len() / 2).next_multiple_of(RUN);
@@ -24,7 +25,8 @@ pub fn pairwise_sum(x: &[f64]) -> f64 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-/// A running sum that tracks rounding errors (Neumaier 1974), as precise as a sum in twice the precision.
+/// A running sum that also tracks its rounding errors (Neumaier 1974). It is as precise as a sum in twice the working
+/// precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CompensatedSum {
     sum: f64,
@@ -40,7 +42,7 @@ impl CompensatedSum {
         } else {
             (x - t) + self.sum
         };
-        // An infinite sum has no rounding error. Without this test it would become NaN.
+        // An infinite sum has no rounding error. Without this test, the sum would become NaN.
         if error.is_finite() {
             self.error += error;
         }
@@ -61,8 +63,9 @@ impl Extend<f64> for CompensatedSum {
     }
 }
 
-/// Returns the weighted mean of numbers, and the mean of the squared distances from it, as [`Moments::of`] does. The
-/// weights may have any sum. Both results are NaN if there are no numbers or no weight.
+/// Returns the weighted mean of the numbers and the weighted mean of their squared distances from it, computed as in
+/// [`Moments::of`]. The weights need not sum to one. Both results are NaN if there are no numbers or if the weights sum
+/// to zero.
 pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     assert_eq!(x.len(), weights.len(), "a weight for each number");
     let total = pairwise_sum(weights);
@@ -73,9 +76,9 @@ pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     }
 }
 
-/// Returns the weighted mean, and the sum of the squared distances from it. Both are 0 without numbers.
+/// Returns the weighted mean, and the weighted sum of squared distances from it. Both are 0 if there are no numbers.
 fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
-    /// Absolute value from which the first number does not serve as the pivot.
+    /// The absolute value from which on the first number is not used as the pivot.
     const FAR: f64 = f64::MAX / 4.0;
     let Some(first) = x.first() else {
         return (0.0, 0.0);
@@ -87,14 +90,14 @@ fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f6
     };
     let mean = sum(&|at, d| weight(at) * d) / total;
     let squares = sum(&|at, d| weight(at) * (d - mean) * (d - mean));
-    // The sum of the squares includes the squared rounding error of the mean.
+    // The sum of squares also contains the square of the mean's rounding error.
     let left = sum(&|at, d| weight(at) * (d - mean)) / total;
     let squares = squares - total * left * left;
-    // A NaN remains NaN.
+    // If the sum is NaN, the result is NaN too.
     (pivot + mean, if squares < 0.0 { 0.0 } else { squares })
 }
 
-/// The count, mean and variance of a sample. Two of them can be merged (Chan, Golub and LeVeque 1983).
+/// The count, mean and variance of a sample. The moments of two samples can be merged (Chan, Golub and LeVeque 1983).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     count: u64,
@@ -103,8 +106,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Computes the moments of a sample, in two passes over the distances from its first number. This preserves
-    /// digits if the numbers are nearly equal.
+    /// Computes the moments of a sample in two passes over the distances from its first number. Taking distances
+    /// preserves digits if the numbers are nearly equal.
     pub fn of(x: &[f64]) -> Self {
         let (mean, squares) = about_first(x, |_| 1.0, x.len() as f64);
         Self {
@@ -122,7 +125,7 @@ impl Moments {
         self.squares += step * (x - self.mean);
     }
 
-    /// Adds another sample.
+    /// Adds the numbers of another sample.
     pub fn merge(&mut self, other: &Self) {
         let count = self.count + other.count;
         if other.count == 0 {
@@ -160,25 +163,25 @@ impl Moments {
     }
 }
 
-/// The number of known values of a column, their mean and their squared deviations from it.
+/// The number of known values in a column, their mean, and the sum of their squared deviations from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ColumnMoments {
     /// The number of values that are not missing.
     pub count: f64,
-    /// The mean of the column, or 0 without numbers.
+    /// The mean of the values, or 0 if there are none.
     pub mean: f64,
     /// The sum `Σ (x − mean)²`.
     pub squares: f64,
 }
 
 impl ColumnMoments {
-    /// Computes the moments of every column of rows of `dim` numbers.
+    /// Computes the moments of each column of a matrix with `dim` columns, given row by row.
     pub fn of(dim: usize, rows: &[f64]) -> Vec<Self> {
         let of_column = |d: usize| Self::of_column(rows.iter().skip(d).step_by(dim).copied());
         (0..dim).map(of_column).collect()
     }
 
-    /// Computes the moments of a column, in two passes of compensated sums. The moments are as precise as the values.
+    /// Computes the moments of a column in two passes with compensated sums. The moments are as precise as the values.
     pub fn of_column(column: impl Iterator<Item = f64> + Clone) -> Self {
         let known = || column.clone().filter(|x| !x.is_nan());
         let count = known().count() as f64;
@@ -210,7 +213,7 @@ impl ColumnMoments {
         }
     }
 
-    /// Returns the variance, or 1 for a constant column, because it still needs a proper prior.
+    /// Returns the variance, or 1 if the column is constant, because a constant column also needs a proper prior.
     pub fn variance(&self) -> f64 {
         if self.squares > 0.0 {
             self.squares / self.count
@@ -226,7 +229,7 @@ mod tests {
 
     #[test]
     fn sums_are_accurate() {
-        // The exact sum is 1 + 1e-16 n, but a plain running sum stays at 1.
+        // The exact sum is 1 + 1e-16 n, but a plain running sum would stay at 1.
         let mut x = vec![1e-16; 1 << 20];
         x[0] = 1.0;
         let exact = 1.0 + 1e-16 * ((1 << 20) - 1) as f64;
@@ -242,7 +245,7 @@ mod tests {
         assert_eq!(infinite.value(), f64::INFINITY);
     }
 
-    /// Locations and scales are powers of two, so that the numbers and their moments are known exactly.
+    /// Locations and scales are powers of two, so that the numbers and their moments can be represented exactly.
     #[test]
     fn moments_at_all_locations_and_scales() {
         let steps: Vec<f64> = (0..1024)

@@ -1,10 +1,11 @@
-//! Functions that make untrusted text safe to display: names of variables, columns and files, words in data, and
-//! sources.
+//! Functions that make untrusted text safe to display. Such text includes names of variables, columns and files, words
+//! in data, and source code.
 
 use std::borrow::Cow;
 
-/// Escapes characters that could harm a terminal or a table. Control characters and marks that change the writing
-/// direction become escapes such as `\u001b`, as in JSON. Such characters may come from programs, data and file names.
+/// Escapes characters that could harm a terminal or disturb a table. Control characters and marks that change the
+/// writing direction are replaced by escapes such as `\u001b`, as in JSON. Such characters may come from programs, data
+/// and file names.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
@@ -25,7 +26,7 @@ fn is_harmful(c: char) -> bool {
     turns(c) || c.is_control() && !layout
 }
 
-/// Returns whether a character changes the direction of the following text.
+/// Returns whether a character can change the writing direction of text.
 pub fn turns(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

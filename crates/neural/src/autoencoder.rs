@@ -1,4 +1,4 @@
-//! Trained auto-encoders and their results: codes, reconstructions, samples, pictures of the latent space, and
+//! Trained auto-encoders and what they compute: codes, reconstructions, samples, pictures of the latent space, and
 //! evaluations.
 
 use jensen_graph::Unsupported;
@@ -15,11 +15,11 @@ use crate::model::{Architecture, ArchitectureError, LocalModel, Tensor};
 use crate::posterior::{EVALUATED, SAMPLED, WeightPosterior, mixed};
 use crate::records::{Records, gather};
 
-/// An auto-encoder with its weights.
+/// An auto-encoder together with its weights.
 ///
-/// If the decoder's weights have a [posterior](Self::with_posterior), results are averages over it. Each record is
-/// drawn with its own weights, and means, bounds and likelihoods use [`WEIGHT_DRAWS`](crate::posterior::WEIGHT_DRAWS)
-/// draws of the weights.
+/// If the weights of the decoder have a [posterior](Self::with_posterior), results are averages over it. Every sampled
+/// record has its own draw of the weights. Means, bounds and likelihoods are averages over
+/// [`WEIGHT_DRAWS`](crate::posterior::WEIGHT_DRAWS) draws of the weights.
 pub struct Autoencoder {
     architecture: Architecture,
     tensors: Vec<Tensor>,
@@ -30,14 +30,14 @@ pub struct Autoencoder {
     data: Vec<f32>,
 }
 
-/// An error in the parts of an auto-encoder.
+/// An error in the parts from which an auto-encoder is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AutoencoderError {
     /// The architecture is invalid.
     Architecture(ArchitectureError),
-    /// The weights belong to another architecture.
+    /// The weights belong to a different architecture.
     Tensors(String),
-    /// An operation of the network has no single-precision kernel.
+    /// An operation of the network has no kernel in single precision.
     Unsupported(Unsupported),
 }
 
@@ -53,43 +53,43 @@ impl std::fmt::Display for AutoencoderError {
 
 impl std::error::Error for AutoencoderError {}
 
-/// Gaussian codes of records, one record after the other.
+/// Gaussian codes of records, one record after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codes {
-    /// Means of q(z | x), `records × latent`.
+    /// Means of q(z | x), in an array of `records × latent`.
     pub mean: Vec<f32>,
-    /// Log variances of q(z | x), `records × latent`.
+    /// Log variances of q(z | x), in an array of `records × latent`.
     pub log_variance: Vec<f32>,
 }
 
-/// Draws from the generative model, one draw after the other.
+/// Draws from the generative model, one draw after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
-    /// Latent values, `draws × latent`.
+    /// Latent values, in an array of `draws × latent`.
     pub latent: Vec<f32>,
-    /// Means of the records given the latent values, `draws × width`, for pictures.
+    /// Means of the records given the latent values, in an array of `draws × width`. They serve as pictures.
     pub mean: Vec<f32>,
-    /// Draws of the records, `draws × width`.
+    /// Draws of the records, in an array of `draws × width`.
     pub values: Vec<f32>,
 }
 
-/// An average of estimates of log p(x) over records, in nats per record.
+/// Estimates of log p(x), averaged over records, in nats per record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMarginal {
     /// The average over records.
     pub mean: f64,
-    /// Standard error of `mean` over records and draws.
+    /// Standard error of `mean`, from the variation over records and draws.
     pub standard_error: f64,
-    /// The Monte-Carlo part of the standard error, given the records.
+    /// The Monte-Carlo part of the standard error, for the given records.
     pub monte_carlo_error: f64,
-    /// The estimate of every record.
+    /// The estimate for every record.
     pub records: Vec<f64>,
 }
 
-/// The latent dimensions that the codes of records use.
+/// The latent dimensions that the codes of records actually use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActiveUnits {
-    /// Variance over records of the mean of q(z | x), by dimension.
+    /// Variance over records of the mean of q(z | x), one per latent dimension.
     pub variance: Vec<f64>,
     /// Number of dimensions with a variance above [`ACTIVE_THRESHOLD`].
     pub active: usize,
@@ -98,14 +98,15 @@ pub struct ActiveUnits {
 const SAMPLES: Purpose = Purpose::new("neural samples");
 const IMPORTANCE: Purpose = Purpose::new("neural importance");
 
-/// Threshold of the variance of the codes' means above which a latent dimension is active (Burda et al. 2016).
+/// A latent dimension is active if the variance of the codes' means in this dimension exceeds this threshold (Burda et
+/// al. 2016).
 pub const ACTIVE_THRESHOLD: f64 = 0.01;
 
 impl Autoencoder {
-    /// Creates an auto-encoder from an architecture and its weights, in the order of [`Architecture::specs`].
+    /// Creates an auto-encoder from an architecture and its weights, which are in the order of [`Architecture::specs`].
     ///
     /// # Errors
-    /// Fails if the architecture is invalid or the weights belong to another one.
+    /// Fails if the architecture is invalid, or if the weights belong to a different architecture.
     pub fn new(
         architecture: Architecture,
         tensors: Vec<Tensor>,
@@ -157,11 +158,12 @@ impl Autoencoder {
         })
     }
 
-    /// Adds a normal posterior over the decoder's weights, with the weights as its means (Eq. 23). It takes the log
-    /// standard deviations of all tensors of the decoder, in order, or an empty list for point estimates.
+    /// Adds a normal posterior over the weights of the decoder, whose means are the current weights (Eq. 23). `log_sds`
+    /// contains the log standard deviations of all tensors of the decoder, in order. An empty list means point
+    /// estimates.
     ///
     /// # Errors
-    /// Fails if the tensors belong to another architecture.
+    /// Fails if the tensors belong to a different architecture.
     pub fn with_posterior(mut self, log_sds: Vec<Tensor>) -> Result<Self, AutoencoderError> {
         let before = self.architecture.encoder_tensors();
         let means = &self.tensors[before..];
@@ -183,18 +185,18 @@ impl Autoencoder {
         &self.architecture
     }
 
-    /// Returns the weights: point estimates, or means of their posterior.
+    /// Returns the weights, which are point estimates or the means of their posterior.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// Computes `KL(q(θ) ‖ N(0, I))` of the weights' posterior in nats, or 0 for point estimates. The bound of the
-    /// training records subtracts it once (Eq. 24).
+    /// Computes `KL(q(θ) ‖ N(0, I))` for the posterior of the weights, in nats. It is 0 for point estimates. The bound
+    /// on the training records subtracts it once (Eq. 24).
     pub fn weight_divergence(&self) -> f64 {
         self.posterior.divergence()
     }
 
-    /// Computes q(z | x) of every record.
+    /// Computes the code q(z | x) of every record.
     pub fn encode(&mut self, records: &dyn Records) -> Codes {
         let mut codes = Codes {
             mean: Vec::new(),
@@ -211,8 +213,8 @@ impl Autoencoder {
         codes
     }
 
-    /// Computes the means of records given latent values (`n × latent`). The result is `n × width`, averaged over the
-    /// weights' posterior if there is one. The library size of counts is
+    /// Computes the means of records given latent values (an array of `n × latent`). The result is an array of `n ×
+    /// width`, averaged over the posterior of the weights if there is one. The library size of counts is
     /// [`Observation::library_size`](crate::Observation::library_size).
     pub fn decode(&mut self, latent: &[f32]) -> Vec<f32> {
         let context = self.drawn_contexts(latent.len() / self.architecture.latent);
@@ -235,7 +237,7 @@ impl Autoencoder {
         means
     }
 
-    /// Calls `each(record, mean, parameters)` for every record, at one draw of the weights.
+    /// Calls `each(record, mean, parameters)` for every record, with one draw of the weights.
     fn decode_with(
         &mut self,
         (latent, context): (&[f32], &[f32]),
@@ -265,7 +267,7 @@ impl Autoencoder {
         means
     }
 
-    /// Computes the means of the records given the means of their codes, `records × width`.
+    /// Computes the means of the records given the means of their codes, in an array of `records × width`.
     pub fn reconstruct(&mut self, records: &dyn Records) -> Vec<f32> {
         let codes = self.encode(records);
         let observation = &self.architecture.observation;
@@ -277,8 +279,8 @@ impl Autoencoder {
         self.decode_in(&codes.mean, &context)
     }
 
-    /// Draws from p(z) p(x | z). A draw depends only on (seed, draw). If the weights have a posterior, each draw has
-    /// its own weights.
+    /// Draws from p(z) p(x | z). A draw depends only on the seed and on its number. If the weights have a posterior,
+    /// each draw has its own weights.
     pub fn sample(&mut self, draws: usize, seed: u64) -> Samples {
         let (mut latent, mut scratch) = (Vec::new(), Vec::new());
         let per_lane = self.architecture.latent;
@@ -321,8 +323,8 @@ impl Autoencoder {
     }
 
     /// Computes means over a `side × side` grid of the first two latent dimensions, row by row from the top. The
-    /// coordinates are equally spaced probabilities through the inverse of the Gaussian distribution function (Figure
-    /// 4). Other dimensions are 0.
+    /// coordinates of the grid are the standard normal quantiles of equally spaced probabilities (Figure 4). All other
+    /// latent dimensions are 0.
     pub fn manifold(&mut self, side: usize) -> Vec<f32> {
         let latent = self.architecture.latent;
         let mut z = vec![0.0; side * side * latent];
@@ -339,12 +341,13 @@ impl Autoencoder {
         self.decode(&z)
     }
 
-    /// Estimates the lower bound of records, with `samples` draws each. If the weights have a posterior, the result is
-    /// the expectation over them, which bounds E log p(x | θ) and therefore the log predictive density of new records.
-    /// The bound of training records also subtracts the [divergence of the weights](Self::weight_divergence).
+    /// Estimates the lower bound of records, with `samples` draws for each record. If the weights have a posterior, the
+    /// result is the expectation of the bound over this posterior. It bounds E log p(x | θ) and therefore also the log
+    /// predictive density of new records. The bound on training records additionally subtracts the [divergence of the
+    /// weights](Self::weight_divergence).
     ///
     /// # Errors
-    /// Fails if the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture contains operations without a kernel in single precision.
     pub fn bound(
         &mut self,
         records: &dyn Records,
@@ -381,11 +384,11 @@ impl Autoencoder {
     }
 
     /// Estimates the importance-weighted bound `E log (1/K) Σ p(x, z) / q(z | x)` with K = `draws` (Burda et al. 2016).
-    /// It rises with K from the lower bound (K = 1) to log p(x). If the weights have a posterior, the draws are spread
-    /// over draws of the weights, and p(x) is the posterior predictive density ∫ q(θ) p(x | θ) dθ.
+    /// As K grows, it rises from the lower bound (K = 1) to log p(x). If the weights have a posterior, the draws are
+    /// divided among several draws of the weights, and p(x) is the posterior predictive density ∫ q(θ) p(x | θ) dθ.
     ///
     /// # Errors
-    /// Fails if the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture contains operations without a kernel in single precision.
     pub fn importance_bound(
         &mut self,
         records: &dyn Records,
@@ -401,7 +404,8 @@ impl Autoencoder {
         let (mut estimates, mut shares) = (Vec::new(), Vec::new());
         for set in 0..sets {
             let drawn = self.posterior.draw(self.simd, seed, EVALUATED, set as u64);
-            // Each set of weights gets an equal number of draws, and the first sets share the remainder.
+            // Each set of weights receives an equal number of draws, and the first sets receive one more if there is a
+            // remainder.
             let own = draws / sets + usize::from(set < draws % sets);
             let before = set * draws.div_ceil(sets);
             estimates.push(
@@ -413,8 +417,8 @@ impl Autoencoder {
         Ok(mixed(&estimates, &shares))
     }
 
-    /// Computes the importance-weighted bound at these weights of the decoder. Its draws of latent values begin with
-    /// draw `before`.
+    /// Computes the importance-weighted bound with these weights of the decoder. The draws of latent values are
+    /// numbered from `before`.
     fn importance_at(
         &mut self,
         tensors: &[Tensor],
@@ -473,11 +477,12 @@ impl Autoencoder {
         Ok(LogMarginal::new(estimates, spread))
     }
 
-    /// Estimates log p(x) of records by the estimator of appendix D, with chains that begin at the codes. It suits
-    /// fewer than 5 latent dimensions. If the weights have a posterior, p(x) is averaged over draws of them.
+    /// Estimates log p(x) of records by the estimator of appendix D, whose chains begin at the codes. The estimator is
+    /// suitable for fewer than 5 latent dimensions. If the weights have a posterior, p(x) is averaged over draws from
+    /// it.
     ///
     /// # Errors
-    /// Fails if the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture contains operations without a kernel in single precision.
     pub fn marginal_likelihood(
         &mut self,
         records: &dyn Records,
@@ -501,7 +506,7 @@ impl Autoencoder {
         Ok(mixed(&estimates, &vec![1.0 / sets as f64; sets]))
     }
 
-    /// Computes which latent dimensions the codes of `records` use.
+    /// Determines which latent dimensions the codes of `records` use.
     pub fn active_units(&mut self, records: &dyn Records) -> ActiveUnits {
         let codes = self.encode(records);
         let latent = self.architecture.latent;
@@ -526,7 +531,7 @@ impl Autoencoder {
         }
     }
 
-    /// Returns the paper's settings for [`marginal_likelihood`](Self::marginal_likelihood).
+    /// Returns the settings that the paper uses for [`marginal_likelihood`](Self::marginal_likelihood).
     pub fn paper_marginal() -> MarginalSettings {
         MarginalSettings {
             hmc: HmcSettings {
@@ -566,12 +571,12 @@ pub(crate) fn log_mean_exp(weights: &[f64]) -> (f64, f64) {
 }
 
 impl LogMarginal {
-    /// Converts the estimate to other units, in which the log density of record i is larger by `by[i]` nats.
+    /// Converts the estimate to other units, in which the log density of record i is `by[i]` nats larger.
     #[must_use]
     pub fn moved(self, by: &[f64]) -> Self {
         let records = self.records.iter().zip(by).map(|(x, by)| x + by).collect();
         let moved = Self::new(records, 0.0);
-        // The records share the rest of the error, which does not change.
+        // The rest of the error is common to all records and does not change.
         let own = Self::new(self.records, 0.0).standard_error;
         let shared = (self.standard_error.powi(2) - own.powi(2)).max(0.0).sqrt();
         Self {
@@ -581,7 +586,7 @@ impl LogMarginal {
         }
     }
 
-    /// `spread` is the known sum of squared Monte-Carlo errors.
+    /// Averages the estimates of records. `spread` is the known sum of squared Monte-Carlo errors.
     pub(crate) fn new(records: Vec<f64>, spread: f64) -> Self {
         let n = records.len() as f64;
         let mean = records.iter().sum::<f64>() / n;

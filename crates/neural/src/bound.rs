@@ -1,4 +1,4 @@
-//! Stochastic gradient variational Bayes: estimators of the lower bound, as graphs.
+//! Stochastic gradient variational Bayes: estimators of the lower bound, expressed as graphs.
 
 use jensen_graph::{Graph, NodeId};
 use serde::{Deserialize, Serialize};
@@ -6,29 +6,30 @@ use serde::{Deserialize, Serialize};
 use crate::layers::TensorSpec;
 use crate::model::{Encoder, LocalModel, standard_normal};
 
-/// The estimator of the bound that training differentiates.
+/// The estimator of the bound whose gradient training follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
-    /// Estimator A (Eq. 6), which is `log p(x, z) − log q(z | x)` at the draws.
+    /// Estimator A (Eq. 6), which evaluates `log p(x, z) − log q(z | x)` at the draws.
     Joint,
-    /// Estimator B (Eq. 7, 10), with the divergence from the prior in closed form and the likelihood at the draws.
+    /// Estimator B (Eq. 7, 10), which computes the divergence from the prior in closed form and the likelihood at the
+    /// draws.
     #[default]
     Analytic,
 }
 
-/// The graph of a bound with its inputs and outputs.
+/// The graph of a bound, with its inputs and outputs.
 ///
-/// The inputs, in order, are the encoder's tensors, the model's tensors (all shared by the lanes), the weight of the
-/// likelihood and that of the divergence (shared scalars), the record, and `samples × latent` standard normal numbers
-/// (both per lane). The outputs are the log likelihood averaged over the draws, the divergence (exact, or estimated
-/// from the draws), and, if requested, the gradient of `w₁ · likelihood − w₂ · divergence`, summed over the lanes, for
-/// every tensor.
+/// The inputs, in order, are the tensors of the encoder, the tensors of the model, the weight of the likelihood, the
+/// weight of the divergence, the record, and `samples × latent` standard normal numbers. The lanes share the tensors
+/// and the two weights, but each lane has its own record and random numbers. The first outputs are the log likelihood
+/// averaged over the draws, and the divergence, which is exact or estimated from the draws. If it is requested, the
+/// gradient of `w₁ · likelihood − w₂ · divergence` with respect to every tensor follows, summed over the lanes.
 #[derive(Clone, Debug)]
 pub struct BoundGraph {
     /// The graph.
     pub graph: Graph,
-    /// Names and extents of the encoder's tensors, followed by those of the model's tensors.
+    /// Names and extents of the tensors of the encoder, followed by those of the tensors of the model.
     pub specs: Vec<TensorSpec>,
     /// Number of the encoder's tensors.
     pub encoder_tensors: usize,
@@ -41,10 +42,10 @@ pub struct BoundGraph {
 }
 
 impl BoundGraph {
-    /// Builds the bound of `model` under the guide `encoder` with `samples ≥ 1` draws per record.
+    /// Builds the bound of `model` under the guide `encoder`, with `samples ≥ 1` draws per record.
     ///
     /// # Panics
-    /// Panics if the extents of encoder and model differ, which is a bug in the caller.
+    /// Panics if the encoder and the model have different extents, which is a bug in the caller.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,
@@ -82,7 +83,7 @@ impl BoundGraph {
             if estimator == Estimator::Joint || !model.standard_prior() {
                 let prior = model.log_prior(&mut g, others, z);
                 let guide = {
-                    // In log q(z | x), (z − mean) / sd is the noise.
+                    // In log q(z | x), the term (z − mean) / sd equals the noise.
                     let base = standard_normal(&mut g, noise);
                     let scale = g.sum(half);
                     g.sub(base, scale)

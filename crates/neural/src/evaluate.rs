@@ -1,4 +1,4 @@
-//! The bound of records outside the training data.
+//! Evaluates the bound on records outside the training data.
 
 use jensen_graph::{SingleProgram, SingleWorkspace, Unsupported};
 use jensen_math::rng::{Purpose, fill_normals};
@@ -15,7 +15,7 @@ pub(crate) const LANES: usize = 500;
 pub struct BoundEstimate {
     /// The estimate of the bound, `likelihood − divergence`.
     pub bound: f64,
-    /// Standard error of `bound` over records and draws.
+    /// Standard error of `bound`, from the variation over records and draws.
     pub standard_error: f64,
     /// The mean of `E_q log p(x | z)`.
     pub likelihood: f64,
@@ -23,7 +23,7 @@ pub struct BoundEstimate {
     pub divergence: f64,
 }
 
-/// An evaluator for bounds of records (Eq. 10 without gradients).
+/// An evaluator for the bounds of records (Eq. 10 without gradients).
 pub struct BoundEvaluator {
     bound: BoundGraph,
     program: SingleProgram,
@@ -33,8 +33,8 @@ pub struct BoundEvaluator {
     scratch: Vec<f64>,
 }
 
-/// Draws standard normal numbers, `per_lane` for each of `lanes` lanes, as functions of (seed, purpose, iteration,
-/// lane).
+/// Draws standard normal numbers, `per_lane` for each of `lanes` lanes. They are functions of the seed, the purpose,
+/// the iteration and the lane.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn normals(
     simd: Simd,
@@ -59,10 +59,10 @@ pub(crate) fn normals(
 const EVALUATION: Purpose = Purpose::new("neural evaluation");
 
 impl BoundEvaluator {
-    /// Creates an evaluator with `samples` draws per record.
+    /// Creates an evaluator that uses `samples` draws per record.
     ///
     /// # Errors
-    /// Fails if the model has operations without a single-precision kernel.
+    /// Fails if the model contains operations without a kernel in single precision.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,
@@ -82,18 +82,18 @@ impl BoundEvaluator {
         })
     }
 
-    /// Estimates the mean bound of `records` under the tensors of encoder and model. Draws depend only on (seed,
-    /// record).
+    /// Estimates the mean bound of `records` for the given tensors of the encoder and the model. The draws depend only
+    /// on the seed and on the record.
     ///
     /// # Panics
-    /// Panics if tensors or records have other extents, which is a bug in the caller.
+    /// Panics if tensors or records have the wrong extents, which is a bug in the caller.
     pub fn bound(&mut self, tensors: &[&[f32]], records: &dyn Records, seed: u64) -> BoundEstimate {
         let (likelihoods, divergences) = self.terms(tensors, records, seed, 0);
         BoundEstimate::from_terms(&likelihoods, &divergences)
     }
 
-    /// Computes the likelihood and the divergence of every record. Latent values are a function of (seed, draw,
-    /// record).
+    /// Computes the likelihood and the divergence of every record. The latent values are functions of the seed, the
+    /// draw and the record.
     pub(crate) fn terms(
         &mut self,
         tensors: &[&[f32]],

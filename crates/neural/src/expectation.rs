@@ -1,8 +1,8 @@
-//! Monte-Carlo EM, the paper's baseline without a recognition network (appendix E).
+//! Monte-Carlo EM, which is the paper's baseline without a recognition network (appendix E).
 //!
-//! Every record has a chain over its latent values. A minibatch advances the chains of its records by one transition of
-//! Hamiltonian Monte Carlo and then moves the model's weights several times along the gradient of log p(x, z) at the
-//! chains' positions.
+//! Every record has a Markov chain over its latent values. A minibatch advances the chains of its records by one
+//! transition of Hamiltonian Monte Carlo. It then moves the weights of the model several times along the gradient of
+//! log p(x, z) at the positions of the chains.
 
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
@@ -29,11 +29,11 @@ pub struct MonteCarloEm<'a> {
     maximise: (SingleProgram, SingleWorkspace),
 }
 
-/// The state of a run, with its weights and chains.
+/// The state of a run, which consists of its weights and chains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmState {
     train: TrainState,
-    /// The position of every record's chain, `records × latent`.
+    /// The position of every record's chain, in an array of `records × latent`.
     positions: Vec<f32>,
     step: f64,
     minibatches: u64,
@@ -42,11 +42,13 @@ pub struct EmState {
 const CHAINS: Purpose = Purpose::new("neural expectation");
 
 impl<'a> MonteCarloEm<'a> {
-    /// Prepares a run in which `updates` weight updates follow each transition (5 in the paper). It uses the settings
-    /// batch, optimiser, weight prior, initial weights, minibatches and seed. Minibatches have at most 500 records.
+    /// Prepares a run in which every transition is followed by `updates` updates of the weights (5 in the paper). Of
+    /// the settings, it uses the batch, the optimiser, the prior of the weights, the initial weights, the minibatches
+    /// and the seed. A minibatch has at most 500 records.
     ///
     /// # Errors
-    /// Fails if settings or architecture are invalid, if records have another width, or if there are no records.
+    /// Fails if the settings or the architecture are invalid, if the records have the wrong width, or if there are no
+    /// records.
     pub fn new(
         architecture: &Architecture,
         mut settings: TrainSettings,
@@ -80,8 +82,8 @@ impl<'a> MonteCarloEm<'a> {
         })
     }
 
-    /// Returns the log joint densities at the chains' positions, log p(x | z) of the last weight update, and the mean
-    /// acceptance.
+    /// Processes a minibatch. Returns the log joint densities at the positions of the chains, log p(x | z) at the last
+    /// update of the weights, and the mean acceptance probability.
     fn minibatch(&mut self, state: &mut EmState) -> (Vec<f64>, f64) {
         let (t, seed) = (state.minibatches, self.settings.seed);
         let latent = self.architecture.latent;

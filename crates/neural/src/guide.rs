@@ -1,10 +1,10 @@
 //! Amortised posteriors of densities that are not graphs. A recognition network can be trained for any model that has
-//! one latent vector per record and provides its log density and the gradient with respect to the latent values.
+//! one latent vector per record and that provides its log density and the gradient with respect to the latent values.
 //!
-//! The gradient of the bound passes through the model explicitly. The model receives draws z from q(z | x) and returns
-//! the gradient s of log p(x, z). The derivative of `s · z + ½ Σ log variance` with respect to the network's weights is
-//! then that of the bound (Eq. 6 with the entropy in closed form). Models written as graphs are
-//! [`LocalModel`](crate::LocalModel)s, which also learn their parameters.
+//! The model takes part in the gradient of the bound explicitly. It receives draws z from q(z | x) and returns the
+//! gradient s of log p(x, z). The derivative of `s · z + ½ Σ log variance` with respect to the weights of the network
+//! then equals the derivative of the bound (Eq. 6 with the entropy in closed form). Models that are written as graphs
+//! are [`LocalModel`](crate::LocalModel)s, which also learn their parameters.
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
 use jensen_math::constants::LOG_TWO_PI;
@@ -19,7 +19,7 @@ use crate::records::{Minibatches, Records};
 use crate::sleep::with_workspace;
 use crate::train::{TrainError, TrainSettings, TrainState, Trained};
 
-/// A density of records with one latent vector each, evaluated for many records at once.
+/// A density of records with one latent vector each. It is evaluated for many records at once.
 pub trait LocalDensity {
     /// Returns the number of values of a record.
     fn width(&self) -> usize;
@@ -27,11 +27,11 @@ pub trait LocalDensity {
     /// Returns the number of latent values of a record.
     fn latent(&self) -> usize;
 
-    /// Writes log p(x, z) in nats of every record to `value` and its gradient in z to `slope`.
+    /// Writes log p(x, z) of every record, in nats, to `value`, and its gradient with respect to z to `slope`.
     ///
-    /// `x` contains the records one after the other (`width` values each). `z` and `slope` contain their latent values
-    /// and gradients in the same order (`latent` values each). `records` are the indices of the records, for models
-    /// with their own data.
+    /// `x` contains the records one after another, with `width` values each. `z` and `slope` contain the latent values
+    /// and the gradients in the same order, with `latent` values each. `records` contains the indices of the records,
+    /// for models that have data of their own.
     fn value_grad(
         &self,
         records: &[usize],
@@ -42,7 +42,7 @@ pub trait LocalDensity {
     );
 }
 
-/// Training of a recognition network for a [`LocalDensity`].
+/// Trains a recognition network for a [`LocalDensity`].
 pub struct Amortisation<'a> {
     encoder: Encoder,
     model: &'a dyn LocalDensity,
@@ -58,7 +58,7 @@ pub struct Amortisation<'a> {
 
 const NOISE: Purpose = Purpose::new("neural guide");
 
-/// Builds the draw of a network at x with noise e, and half the sum of its log variances.
+/// Builds the latent draw of a network at x with the noise e, and half of the sum of its log variances.
 fn draw(
     g: &mut Graph,
     encoder: &Encoder,
@@ -74,11 +74,12 @@ fn draw(
 }
 
 impl<'a> Amortisation<'a> {
-    /// Prepares training of `encoder` for `model` over `data`. It uses the settings batch, optimiser, initial weights,
-    /// minibatches and seed.
+    /// Prepares the training of `encoder` for `model` over `data`. Of the settings, it uses the batch, the optimiser,
+    /// the initial weights, the minibatches and the seed.
     ///
     /// # Errors
-    /// Fails if settings are invalid, if extents differ, or if there are no records.
+    /// Fails if the settings are invalid, if the extents of the encoder, the model and the data differ, or if there are
+    /// no records.
     pub fn new(
         encoder: &Encoder,
         model: &'a dyn LocalDensity,
@@ -127,7 +128,7 @@ impl<'a> Amortisation<'a> {
         })
     }
 
-    /// Returns the log densities at the draws, and minus the entropies.
+    /// Processes a minibatch. Returns the log densities at the draws, and the negative entropies.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let t = state.parameters.updates;
         let latent = self.encoder.latent;

@@ -1,23 +1,23 @@
-//! Hamiltonian Monte Carlo over the latent values of many records at once. Each lane is a chain.
+//! Hamiltonian Monte Carlo over the latent values of many records at once, in which each lane is a chain.
 
 use jensen_math::rng::{Purpose, fill_uniforms};
 
 use crate::evaluate::normals;
 use crate::forward::Forward;
 
-/// Settings of the transitions.
+/// Settings of the Hamiltonian transitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HmcSettings {
     /// Number of leapfrog steps in a transition.
     pub leapfrog: usize,
-    /// The target acceptance rate of the step sizes.
+    /// The acceptance rate at which the tuning of step sizes aims.
     pub acceptance: f64,
     /// The step size before tuning.
     pub initial_step: f64,
 }
 
 impl Default for HmcSettings {
-    /// Ten leapfrog steps at an acceptance of 90 % (appendix E).
+    /// Ten leapfrog steps, with a target acceptance rate of 90 % (appendix E).
     fn default() -> Self {
         Self {
             leapfrog: 10,
@@ -41,7 +41,7 @@ pub(crate) struct Moment {
     pub seed: u64,
     pub purpose: Purpose,
     pub iteration: u64,
-    /// The index of the first lane among all chains of all blocks.
+    /// The index of the block's first lane among the chains of all blocks.
     pub first_lane: u64,
 }
 
@@ -57,7 +57,7 @@ impl Chains {
         }
     }
 
-    /// Makes one transition of every chain. Returns the acceptance probabilities and the log densities at the new
+    /// Makes one transition of every chain. Returns the acceptance probabilities, and the log densities at the new
     /// positions.
     pub(crate) fn transition(
         &mut self,
@@ -125,7 +125,7 @@ impl Chains {
         let mut here = start;
         for lane in 0..lanes {
             let gain = (end[lane] - after[lane]) - (here[lane] - before[lane]);
-            // A trajectory with non-finite numbers is rejected.
+            // A trajectory that produces non-finite numbers is rejected.
             acceptance[lane] = if gain.is_nan() {
                 0.0
             } else {
@@ -140,7 +140,7 @@ impl Chains {
         (acceptance, here)
     }
 
-    /// Changes every chain's step size towards the target acceptance. `rate` decreases during tuning.
+    /// Changes the step size of every chain towards the target acceptance rate. `rate` decreases during tuning.
     pub(crate) fn tune(&mut self, acceptance: &[f64], wanted: f64, rate: f64) {
         for (step, accepted) in self.steps.iter_mut().zip(acceptance) {
             *step = (*step * (rate * (accepted - wanted)).exp()).clamp(1e-4, 2.0);

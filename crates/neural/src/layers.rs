@@ -1,19 +1,19 @@
-//! Networks as expressions of a graph.
+//! Neural networks as expressions of a graph.
 //!
-//! A network takes its tensors as graph nodes, so that one definition serves weights that a minibatch shares, weights
-//! drawn from a posterior, and tests in double precision. A new kind of layer is a function from nodes to a node and a
-//! list of [`TensorSpec`]s.
+//! A network receives its tensors as nodes of the graph. The same definition therefore serves weights that a minibatch
+//! shares, weights that are drawn from a posterior, and tests in double precision. A new kind of layer is a function
+//! from nodes to a node, together with a list of [`TensorSpec`]s.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId};
 use serde::{Deserialize, Serialize};
 
-/// The activation of a layer.
+/// The activation function of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
-    /// The identity, x.
+    /// The identity function, x.
     Identity,
-    /// The hyperbolic tangent, as in the paper's experiments.
+    /// The hyperbolic tangent, which the paper's experiments use.
     #[default]
     Tanh,
     /// The rectified linear unit, max(x, 0).
@@ -25,7 +25,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// All activations with their names.
+    /// All activation functions and their names.
     pub const ALL: [(&'static str, Self); 5] = [
         ("identity", Self::Identity),
         ("tanh", Self::Tanh),
@@ -34,7 +34,7 @@ impl Activation {
         ("sigmoid", Self::Sigmoid),
     ];
 
-    /// Returns the activation with this name.
+    /// Returns the activation function with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -42,7 +42,7 @@ impl Activation {
             .map(|(_, activation)| activation)
     }
 
-    /// Builds the activation of every element of `x`.
+    /// Applies the activation function to every element of `x`.
     pub fn apply(self, graph: &mut Graph, x: NodeId) -> NodeId {
         match self {
             Self::Identity => x,
@@ -59,12 +59,13 @@ impl Activation {
 
 /// The name and extents of a tensor of weights.
 ///
-/// Elements are stored with the output index running fastest. As a row-major array, the shape is `inputs × outputs`.
+/// The elements are stored so that the output index runs fastest. As a row-major array, the tensor has the shape
+/// `inputs × outputs`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TensorSpec {
-    /// A dotted name such as `encoder.0.weight`.
+    /// A dotted name, such as `encoder.0.weight`.
     pub name: String,
-    /// Number of inputs, or 1 for a bias.
+    /// Number of inputs. It is 1 for a bias.
     pub inputs: usize,
     /// Number of outputs.
     pub outputs: usize,
@@ -76,7 +77,7 @@ impl TensorSpec {
         self.inputs * self.outputs
     }
 
-    /// Whether the tensor is the bias of a layer, according to its name.
+    /// Whether the tensor is the bias of a layer, judging by its name.
     pub fn is_bias(&self) -> bool {
         self.name.ends_with(".bias")
     }
@@ -87,7 +88,7 @@ impl TensorSpec {
     }
 }
 
-/// Builds `W x + b` for a matrix W of `outputs × inputs` weights.
+/// Builds `W x + b`, where W is a matrix of `outputs × inputs` weights.
 pub fn dense(
     graph: &mut Graph,
     weight: NodeId,
@@ -106,23 +107,23 @@ pub fn dense(
     graph.add(product, bias)
 }
 
-/// A network of hidden layers, followed by linear heads.
+/// A network that consists of hidden layers followed by linear heads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Perceptron {
-    /// Prefix of the tensors' names.
+    /// The prefix of the names of the tensors.
     pub name: String,
     /// Number of inputs.
     pub inputs: usize,
     /// Widths of the hidden layers, in order from the input. The list may be empty.
     pub hidden: Vec<usize>,
-    /// The activation of hidden layers.
+    /// The activation function of the hidden layers.
     pub activation: Activation,
-    /// Name and width of each head.
+    /// The name and the width of each head.
     pub heads: Vec<(&'static str, usize)>,
 }
 
 impl Perceptron {
-    /// The hidden layers come before the heads.
+    /// Returns the name, the inputs and the outputs of each layer. The hidden layers come before the heads.
     fn layers(&self) -> Vec<(String, usize, usize)> {
         let mut inputs = self.inputs;
         let mut layers = Vec::with_capacity(self.hidden.len() + self.heads.len());
@@ -136,7 +137,7 @@ impl Perceptron {
         layers
     }
 
-    /// Returns the tensors: weight and bias, layer after layer.
+    /// Returns the tensors, which are the weight and the bias of each layer in turn.
     pub fn specs(&self) -> Vec<TensorSpec> {
         let mut specs = Vec::new();
         for (name, inputs, outputs) in self.layers() {
@@ -154,7 +155,7 @@ impl Perceptron {
         specs
     }
 
-    /// Builds the values of the heads at `x`, given the tensors of [`specs`](Self::specs).
+    /// Builds the values of the heads at `x`. `tensors` are the tensors that [`specs`](Self::specs) lists.
     ///
     /// # Panics
     /// Panics if the number of tensors is wrong, which is a bug in the caller.

@@ -1,8 +1,10 @@
-//! Auto-encoding variational Bayes: networks, estimators, training and evaluation in single precision.
+//! Auto-encoding variational Bayes. The crate contains networks, estimators, training and evaluation in single
+//! precision.
 //!
-//! A model with one latent vector per record is a set of graph expressions ([`LocalModel`]), such as the auto-encoder's
-//! [`Decoder`]. A recognition network ([`Encoder`]) amortises its posterior, and [`Trainer`] maximises the bound over
-//! both in the common fit loop. Minibatches are the lanes of the graph's single-precision executor.
+//! A model with one latent vector per record is a set of graph expressions ([`LocalModel`]). The generative network
+//! [`Decoder`] of an auto-encoder is such a model. A recognition network ([`Encoder`]) amortises the posterior of the
+//! model, and [`Trainer`] maximises the bound over both networks in the loop that all fits share. Minibatches are the
+//! lanes of the graph's single-precision executor.
 //!
 //! | module | subject |
 //! | --- | --- |
@@ -22,8 +24,8 @@
 //! | [`posterior`] | posteriors of weights, and expectations over them |
 //! | [`records`] | sources of records |
 //!
-//! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes". Equation numbers refer to this
-//! paper.
+//! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes". Numbers of equations refer to
+//! this paper.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! The marginal likelihood of records from posterior draws (appendix D).
+//! Estimates the marginal likelihood of records from posterior draws (appendix D).
 
 use jensen_graph::Unsupported;
 use jensen_math::constants::LOG_TWO_PI;
@@ -12,18 +12,19 @@ use crate::hmc::{Chains, HmcSettings, Moment};
 use crate::model::LocalModel;
 use crate::records::{Records, gather};
 
-/// Settings of the estimate.
+/// Settings of the estimate of the marginal likelihood.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MarginalSettings {
     /// Number of chains for each record.
     pub chains: usize,
-    /// Number of transitions in the warm-up, which tunes step sizes.
+    /// Number of transitions in the warm-up, during which step sizes are tuned.
     pub burn_in: usize,
-    /// Number of draws of each chain for the fit of the density. The estimate uses the same number.
+    /// Number of draws of each chain to which the density is fitted. The estimate uses the same number of further
+    /// draws.
     pub draws: usize,
-    /// Number of transitions between stored draws.
+    /// Number of transitions from one stored draw to the next.
     pub thin: usize,
-    /// Settings of the transitions.
+    /// Settings of the Hamiltonian transitions.
     pub hmc: HmcSettings,
 }
 
@@ -46,17 +47,18 @@ impl Default for MarginalSettings {
 const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
 
 /// Estimates log p(x) of every record. Hamiltonian Monte Carlo draws from the posterior. A normal density q is fitted
-/// to half of the draws, and the estimate is `1 / mean of q(z) / p(x, z)` over the other half. The estimator suits only
-/// few latent dimensions, because its variance grows quickly with their number.
+/// to half of the draws, and the estimate is `1 / mean of q(z) / p(x, z)` over the other half. The estimator is
+/// suitable only for few latent dimensions, because its variance grows quickly with their number.
 ///
-/// Chains begin at draws from the records' codes if there are any, and otherwise from the prior. If a posterior has
-/// several modes, some chains from the prior stay long in modes of little weight, and the estimate is then too low.
+/// The chains begin at draws from the records' codes if there are codes, and otherwise at draws from the prior. If a
+/// posterior has several modes, some chains that begin at the prior remain for long in modes of little weight, and the
+/// estimate is then too low.
 ///
 /// # Panics
-/// Panics if codes have other extents, which is a bug in the caller.
+/// Panics if the codes have the wrong extents, which is a bug in the caller.
 ///
 /// # Errors
-/// Fails if the model has operations without a single-precision kernel.
+/// Fails if the model contains operations without a kernel in single precision.
 #[allow(clippy::too_many_arguments)]
 pub fn estimate(
     model: &dyn LocalModel,
@@ -174,8 +176,8 @@ impl Moments {
         }
     }
 
-    /// Returns the normal density with these moments. A small multiple of the identity in the covariance makes it
-    /// proper for few draws.
+    /// Returns the normal density with these moments. A small multiple of the identity is added to the covariance, so
+    /// that the density is proper even for few draws.
     fn normal(&self) -> Normal {
         let dim = self.sum.len();
         let mean: Vec<f64> = self.sum.iter().map(|s| s / self.count).collect();
@@ -208,7 +210,7 @@ impl Moments {
     }
 }
 
-/// A normal density with its lower Cholesky factor in row-major order.
+/// A normal density. Its lower Cholesky factor is stored in row-major order.
 struct Normal {
     mean: Vec<f64>,
     factor: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Models with one latent vector per record, and the auto-encoder that the command fits.
+//! Models with one latent vector per record. One of them is the auto-encoder that the command fits.
 
 use jensen_graph::{Graph, NodeId, Unsupported};
 use jensen_math::constants::LOG_TWO_PI;
@@ -12,10 +12,10 @@ use crate::likelihood::{Column, Likelihood, OutOfDomain};
 use crate::observation::Observation;
 use crate::records::Records;
 
-/// A directed model p(z) p(x | z) of independent records with one latent vector each, as graph expressions.
+/// A directed model p(z) p(x | z) of independent records with one latent vector each, written as graph expressions.
 ///
-/// The amortised guide of [`bound`](crate::bound) works for every implementation. [`Decoder`] is the implementation of
-/// the auto-encoder.
+/// The amortised guide of [`bound`](crate::bound) works for every implementation. [`Decoder`] is the implementation
+/// that auto-encoders use.
 pub trait LocalModel: Send + Sync {
     /// Returns the number of values of a record.
     fn width(&self) -> usize;
@@ -23,26 +23,27 @@ pub trait LocalModel: Send + Sync {
     /// Returns the number of latent values of a record.
     fn latent(&self) -> usize;
 
-    /// Returns the names and extents of the tensors of global parameters.
+    /// Returns the names and extents of the tensors that contain the global parameters.
     fn specs(&self) -> Vec<TensorSpec>;
 
-    /// Builds `log p(x | z)` of one record in nats.
+    /// Builds `log p(x | z)` of one record, in nats.
     fn log_likelihood(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId, z: NodeId)
     -> NodeId;
 
-    /// Builds `log p(z)` of one record in nats. The default is standard normal.
+    /// Builds `log p(z)` of one record, in nats. By default, the prior is standard normal.
     fn log_prior(&self, graph: &mut Graph, tensors: &[NodeId], z: NodeId) -> NodeId {
         let _ = tensors;
         standard_normal(graph, z)
     }
 
-    /// Adapts random initial weights, the tensors of [`specs`](Self::specs), to these records. The default changes
-    /// nothing.
+    /// Adapts random initial weights to these records. `tensors` are the tensors that [`specs`](Self::specs) lists. By
+    /// default, the weights do not change.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let _ = (tensors, records);
     }
 
-    /// Whether `log p(z)` is standard normal. Its divergence from a Gaussian guide then has a closed form.
+    /// Whether `log p(z)` is standard normal. If it is, the divergence of a Gaussian guide from the prior has a closed
+    /// form.
     fn standard_prior(&self) -> bool {
         true
     }
@@ -57,19 +58,19 @@ pub(crate) fn standard_normal(graph: &mut Graph, z: NodeId) -> NodeId {
     graph.scale(-0.5, total)
 }
 
-/// The layers and distributions of an auto-encoder, without its weights.
+/// The layers and the distributions of an auto-encoder, without its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Architecture {
-    /// The values of a record and their distribution.
+    /// The values of a record and their distribution given the decoder's outputs.
     #[serde(flatten)]
     pub observation: Observation,
     /// Number of latent values of a record.
     pub latent: usize,
-    /// Widths of the encoder's hidden layers, in order from the data to the latent values.
+    /// Widths of the hidden layers of the encoder, in order from the data to the latent values.
     pub encoder: Vec<usize>,
-    /// Widths of the decoder's hidden layers, in order from the latent values to the data.
+    /// Widths of the hidden layers of the decoder, in order from the latent values to the data.
     pub decoder: Vec<usize>,
-    /// The activation of hidden layers.
+    /// The activation function of the hidden layers.
     pub activation: Activation,
 }
 
@@ -88,11 +89,11 @@ impl std::error::Error for ArchitectureError {}
 /// An error in records that do not fit an architecture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordError {
-    /// The records have a different number of values.
+    /// The records do not have the number of values that the architecture expects.
     Width {
-        /// Number of values of the records.
+        /// Number of values in each record.
         found: usize,
-        /// Number of values in the architecture.
+        /// Number of values that the architecture expects.
         expected: usize,
     },
     /// A value is outside the domain of the likelihood.
@@ -121,7 +122,7 @@ impl std::fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 impl Architecture {
-    /// Returns the paper's architecture, with one hidden layer of tanh units in each network.
+    /// Returns the architecture of the paper, in which each network has one hidden layer of tanh units.
     pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
         Self {
             observation: Observation::new(width, likelihood),
@@ -135,8 +136,8 @@ impl Architecture {
     /// Checks the architecture.
     ///
     /// # Errors
-    /// Fails if an extent is zero, if records do not divide into groups, or if values other than counts have a library
-    /// size.
+    /// Fails if an extent is zero, if a record cannot be divided into groups, or if values other than counts have a
+    /// library size.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let error = |text: String| Err(ArchitectureError(text));
         let Observation {
@@ -170,12 +171,12 @@ impl Architecture {
         Ok(())
     }
 
-    /// Checks the number of values and every value of records, in one pass over them. Functions of an
-    /// [`Autoencoder`](crate::Autoencoder) panic on records of another width and cannot use values outside the domain,
-    /// so check records here first.
+    /// Checks the width of the records and every value in one pass over them. Functions of an
+    /// [`Autoencoder`](crate::Autoencoder) panic on records with the wrong width and cannot use values outside the
+    /// domain, so check the records with this function first.
     ///
     /// # Errors
-    /// Returns the first error.
+    /// Returns the first error in the records.
     pub fn check_records(&self, records: &dyn Records) -> Result<(), RecordError> {
         let (found, expected) = (records.width(), self.observation.width);
         if found != expected {
@@ -190,7 +191,7 @@ impl Architecture {
         Ok(())
     }
 
-    /// Returns the recognition network, with the heads `mean` and `log_variance`.
+    /// Returns the recognition network, which has the heads `mean` and `log_variance`.
     pub fn encoder(&self) -> Encoder {
         let inputs = self.observation.inputs();
         Encoder {
@@ -199,7 +200,7 @@ impl Architecture {
         }
     }
 
-    /// Returns the generative network.
+    /// Returns the generative network of the auto-encoder.
     pub fn decoder(&self) -> Decoder {
         Decoder {
             network: Perceptron {
@@ -213,39 +214,39 @@ impl Architecture {
         }
     }
 
-    /// Returns the names and extents of all tensors, first the encoder's and then the decoder's.
+    /// Returns the names and extents of all tensors. The tensors of the encoder come before those of the decoder.
     pub fn specs(&self) -> Vec<TensorSpec> {
         let mut specs = self.encoder().specs();
         specs.extend(self.decoder().specs());
         specs
     }
 
-    /// Returns the number of the encoder's tensors.
+    /// Returns the number of tensors of the encoder.
     pub fn encoder_tensors(&self) -> usize {
         2 * (self.encoder.len() + 2) + usize::from(self.observation.missing)
     }
 
-    /// Returns the number of weights.
+    /// Returns the total number of weights in both networks.
     pub fn weights(&self) -> usize {
         self.specs().iter().map(TensorSpec::len).sum()
     }
 }
 
-/// A recognition network. Its q(z | x) is normal with diagonal covariance, whose mean and log variance are outputs of
-/// the network (Eq. 9).
+/// A recognition network. Its q(z | x) is normal with a diagonal covariance, and the network outputs the mean and the
+/// log variance (Eq. 9).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
     /// The network.
     pub network: Perceptron,
     /// Number of latent values.
     pub latent: usize,
-    /// The observation, if its distribution determines the inputs of the network. If it is absent, the inputs are the
+    /// The observation, if its distribution determines the inputs of the network. If it is `None`, the inputs are the
     /// values themselves.
     pub observation: Option<Observation>,
 }
 
 impl Encoder {
-    /// Creates a network with these hidden layers over records of `width` values.
+    /// Creates a network with these hidden layers for records with `width` values.
     pub fn new(width: usize, hidden: &[usize], activation: Activation, latent: usize) -> Self {
         Self {
             network: Perceptron {
@@ -268,15 +269,15 @@ impl Encoder {
         }
     }
 
-    /// Returns the names and extents of the network's tensors, and of the tensor of numbers that replace missing
-    /// values.
+    /// Returns the names and extents of the tensors of the network. If values may be missing, they include the tensor
+    /// of the numbers that replace missing values.
     pub fn specs(&self) -> Vec<TensorSpec> {
         let mut specs = self.network.specs();
         specs.extend(self.observation.as_ref().and_then(Observation::fill));
         specs
     }
 
-    /// Builds the mean and the log variance at `x`.
+    /// Builds the mean and the log variance of q(z | x).
     pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> (NodeId, NodeId) {
         let (weights, fill) = tensors.split_at(self.network.specs().len());
         let input = match &self.observation {
@@ -302,7 +303,7 @@ impl Encoder {
 pub struct Decoder {
     /// The network.
     pub network: Perceptron,
-    /// The values of a record and their distribution given the outputs of the network.
+    /// The values of a record, and their distribution given the outputs of the network.
     pub observation: Observation,
 }
 
@@ -361,11 +362,12 @@ impl LocalModel for Decoder {
         self.observation.log_density(graph, &parameters, seen)
     }
 
-    /// Scales the weights of the heads down, and fits biases and parameters of columns to the moments of the data.
+    /// Scales the weights of the heads down, and fits the biases and the parameters of columns to the moments of the
+    /// data.
     ///
-    /// A pixel that is dark in all records has almost no gradient once its logit is low, and would always keep the
-    /// noise of its initial weights. With initial weights as large as in other layers, 16 % of the digits drawn after
-    /// 20 passes had bright borders.
+    /// A pixel that is dark in all records has almost no gradient once its logit is low, so it would always keep the
+    /// noise of its initial weights. When the heads had initial weights as large as those of other layers, 16 % of the
+    /// digits drawn after 20 passes had bright borders.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let hidden = 2 * self.network.hidden.len();
         let (biases, weights): (Vec<_>, Vec<_>) = tensors[hidden..]
@@ -391,7 +393,7 @@ impl LocalModel for Decoder {
 
 const HEADS: f32 = 0.1;
 
-/// Number of records, spread over all of them, whose moments determine the decoder's initial biases.
+/// Number of records from which the initial biases of the decoder are computed. They are spread over all records.
 const LOOKED_AT: usize = 10_000;
 
 fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
@@ -427,20 +429,20 @@ fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
 /// A tensor of weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// The name and the extents.
+    /// The name and the extents of the tensor.
     pub spec: TensorSpec,
-    /// The elements, in the order that [`TensorSpec`] defines.
+    /// The elements of the tensor, in the order that [`TensorSpec`] defines.
     pub data: Vec<f32>,
 }
 
 const INITIAL: Purpose = Purpose::new("neural initial weights");
 
-/// Draws initial weights, which depend on the seed and on the order of the tensors: independent normal numbers with
-/// mean 0 and standard deviation `sd`. The default is `1/√inputs` for the weights of a layer, so that its sums are as
-/// large as its inputs, and 0 for biases.
+/// Draws initial weights, which depend on the seed and on the order of the tensors. They are independent normal numbers
+/// with mean 0 and standard deviation `sd`. By default, the standard deviation is 0 for biases. For the weights of a
+/// layer it is `1/√inputs`, so that the sums of the layer are as large as its inputs.
 ///
-/// The paper draws everything from N(0, 0.01). A common value leaves hidden units with few inputs linear, and gives
-/// outputs with many inputs noise that training must remove.
+/// The paper draws all weights from N(0, 0.01). With one variance for all layers, hidden units with few inputs remain
+/// linear, and outputs with many inputs contain noise that training must remove.
 pub fn initial_weights(
     simd: Simd,
     specs: &[TensorSpec],
@@ -498,7 +500,7 @@ mod tests {
             }
         }
         for tensor in initial_weights(Simd::detect(), &specs, 3, Some(0.3)) {
-            // A few numbers do not determine their spread.
+            // A tensor with few elements does not determine the spread of the distribution.
             let wide = tensor.data.len() < 64 || (spread(&tensor) / 0.3 - 1.0).abs() < 0.25;
             assert!(wide, "{}: {}", tensor.spec.name, spread(&tensor));
         }

@@ -1,4 +1,4 @@
-//! The values of a record, as the encoder reads them, and their density given the outputs of the decoder.
+//! The values of a record: how the encoder reads them, and their density given the outputs of the decoder.
 
 use jensen_graph::{ElemOp, Graph, NodeId};
 use serde::{Deserialize, Serialize};
@@ -6,39 +6,42 @@ use serde::{Deserialize, Serialize};
 use crate::layers::TensorSpec;
 use crate::likelihood::{Likelihood, OutOfDomain, log_sum_exp};
 
-/// The values of a record and their distribution.
+/// The values of a record and their distribution given the decoder's outputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// Number of values of a record.
     pub width: usize,
     /// The distribution of the values.
     pub likelihood: Likelihood,
-    /// The library size of records that are drawn or decoded without data, if the means of counts are shares of the
-    /// record's total. The density is then that of independent counts with these means, given the total.
+    /// The library size, if the means of counts are shares of a record's total. It applies to records that are drawn or
+    /// decoded without data. The density of a record is then that of independent counts with these means, given the
+    /// total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_size: Option<f32>,
-    /// Whether values may be missing, as NaN. The density is then that of the other values. The encoder reads a learnt
-    /// number in place of a missing value, which starts at the mean of the column, and an indicator.
+    /// Whether values may be missing, in which case they are NaN. The density is then that of the other values. The
+    /// encoder reads a learnt number instead of a missing value, and indicators of the values that are present. The
+    /// learnt number starts at the mean of the column.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
-    /// The values, with zeros for missing ones.
+    /// The values, in which missing ones are replaced by zeros.
     values: NodeId,
-    /// Indicators of values that are present, if some may be missing.
+    /// Indicators of the values that are present, if values may be missing.
     present: Option<NodeId>,
 }
 
 impl Observation {
-    /// The library size of a record without counts. Its values are zero with a probability that rounds to 1.
+    /// The library size that is assigned to a record without counts. The probability that all its values are zero
+    /// rounds to 1.
     pub const EMPTY: f64 = 1e-6;
 
-    /// A logit whose share is zero in single precision next to any other.
+    /// A logit that gives a share of zero in single precision next to any other logit.
     const ABSENT: f64 = -1e6;
 
-    /// Creates an observation of records with `width` values.
+    /// Creates an observation for records with `width` values.
     pub fn new(width: usize, likelihood: Likelihood) -> Self {
         Self {
             width,
@@ -88,9 +91,9 @@ impl Observation {
         }
     }
 
-    /// Returns the number of values of a record's context, on which its density depends in addition to the latent
-    /// values. The context is the library size. If values may be missing, it also contains the indicators of present
-    /// values, because the library size is the total of these.
+    /// Returns the number of values in the context of a record. The density of the record depends on the context in
+    /// addition to the latent values. The context contains the library size. If values may be missing, it also contains
+    /// the indicators of the present values, because the library size is the total of these values.
     pub fn context(&self) -> usize {
         match (self.library_size, self.missing) {
             (None, _) => 0,
@@ -126,7 +129,7 @@ impl Observation {
                 present: None,
             };
         }
-        // NaN is not equal to itself.
+        // Only NaN is not equal to itself.
         let present = g.elem(ElemOp::Eq, &[x, x]);
         let zero = g.vector(&vec![0.0; self.width]);
         Seen {
@@ -157,7 +160,8 @@ impl Observation {
         g.add(sum, constants)
     }
 
-    /// Returns a value as the encoder reads it: the logarithm of a count plus one, and other values unchanged.
+    /// Returns a value in the form that the encoder reads: the logarithm of a count plus one. Values that are not
+    /// counts are unchanged.
     pub(crate) fn read(&self, x: f32) -> f64 {
         match self.likelihood.is_of_counts() {
             true => f64::from(x).ln_1p(),
@@ -173,7 +177,7 @@ impl Observation {
         }
     }
 
-    /// Builds the inputs of the encoder: `fill` in place of missing values, and the indicators.
+    /// Builds the inputs of the encoder. They contain `fill` in place of missing values, and the indicators.
     pub(crate) fn input(&self, g: &mut Graph, fill: Option<NodeId>, x: NodeId) -> NodeId {
         let seen = self.seen(g, x);
         let input = match self.likelihood.is_of_counts() {
@@ -191,7 +195,7 @@ impl Observation {
         }
     }
 
-    /// Returns the numbers that the encoder reads in place of missing values.
+    /// Returns the tensor of the numbers that the encoder reads in place of missing values.
     pub(crate) fn fill(&self) -> Option<TensorSpec> {
         self.missing.then(|| TensorSpec {
             name: "encoder.missing.bias".to_owned(),
@@ -227,7 +231,7 @@ impl Observation {
             let least = g.constant(Self::EMPTY);
             let total = g.elem(ElemOp::Fmax, &[total, least]);
             let log_total = g.log(total);
-            // The shares of the present values sum to 1.
+            // The shares of the values that are present sum to 1.
             let counted = match self.missing {
                 true => {
                     let present = g.slice(context, 1, self.width);

@@ -1,13 +1,13 @@
-//! Optimisers in single precision, which process the gradient tile by tile.
+//! Optimisers in single precision, which process the gradient in tiles.
 //!
-//! Black-box fits have rules with the same names in double precision over one vector. Networks have millions of
-//! weights, so memory traffic dominates the cost of a step. The optimisers here use a tile of the gradient while it is
-//! in the cache, apply decay in the same pass, and store moments in four bytes.
+//! Black-box fits have rules with the same names in double precision over a single vector. Networks have millions of
+//! weights, so memory traffic dominates the cost of a step. The optimisers here therefore use a tile of the gradient
+//! while it is in the cache, apply the decay in the same pass, and store moments in four bytes.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use serde::{Deserialize, Serialize};
 
-/// A rule that computes steps uphill from gradients.
+/// A rule that computes a step uphill from a gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "rule")]
 pub enum Optimiser {
@@ -16,17 +16,17 @@ pub enum Optimiser {
         /// The step size.
         step: f32,
     },
-    /// Adagrad, `h += g²; w += step · g / (√h + epsilon)` (Duchi et al. 2010), the paper's choice.
+    /// Adagrad, `h += g²; w += step · g / (√h + epsilon)` (Duchi et al. 2010), which the paper uses.
     Adagrad {
         /// The step size. The paper tries 0.01, 0.02 and 0.1.
         step: f32,
-        /// A small number that keeps the quotient finite.
+        /// A small positive number that keeps the quotient finite.
         epsilon: f32,
-        /// The initial value of h.
+        /// The initial value of h for every weight.
         #[serde(default)]
         start: f32,
     },
-    /// Adam, which uses running means of the gradient and of its square with bias correction (Kingma and Ba 2015).
+    /// Adam, which uses running means of the gradient and of its square, with bias correction (Kingma and Ba 2015).
     Adam {
         /// The step size.
         step: f32,
@@ -34,7 +34,7 @@ pub enum Optimiser {
         beta1: f32,
         /// The decay rate of the running mean of the squared gradient.
         beta2: f32,
-        /// A small number that keeps the quotient finite.
+        /// A small positive number that keeps the quotient finite.
         epsilon: f32,
     },
 }
@@ -65,7 +65,7 @@ impl Optimiser {
         }
     }
 
-    /// Returns the name: `sgd`, `adagrad` or `adam`.
+    /// Returns the name of the rule: `sgd`, `adagrad` or `adam`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sgd { .. } => "sgd",
@@ -97,7 +97,8 @@ pub(crate) struct Moving<'a> {
     pub second: &'a mut [f32],
 }
 
-/// Moves weights uphill along `scale · gradient − decay · weights`. `count` is the number of this update, from 1.
+/// Moves weights uphill along `scale · gradient − decay · weights`. `count` is the number of this update, counted
+/// from 1.
 pub(crate) fn ascend(
     simd: Simd,
     optimiser: Optimiser,

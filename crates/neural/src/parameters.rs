@@ -1,4 +1,4 @@
-//! Weights during training: point estimates, or a normal posterior over each weight (appendix F).
+//! The weights during training. They are point estimates, or each weight has a normal posterior (appendix F).
 
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::{Purpose, fill_normals};
@@ -57,7 +57,7 @@ impl Learned {
     }
 }
 
-/// A tensor during training. With a posterior, `mean` is its mean and the graph receives a draw.
+/// A tensor during training. If it has a posterior, `mean` is the mean of the posterior and the graph receives a draw.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
     pub spec: TensorSpec,
@@ -76,9 +76,9 @@ pub(crate) struct Parameters {
 #[derive(Clone, Copy)]
 pub(crate) struct UpdateRule {
     pub optimiser: Optimiser,
-    /// The factor 1 / lanes of the gradients' sum over lanes.
+    /// The factor 1 / lanes, by which sums of gradients over lanes are multiplied.
     pub scale: f32,
-    /// The weight of `log N(w; 0, I)`, which is 1 / records, or 0.
+    /// The weight of `log N(w; 0, I)`. It is 1 / records, or 0 without a prior.
     pub prior: f32,
 }
 
@@ -91,7 +91,7 @@ struct Tile<'a> {
 
 const CHUNK: usize = 2048;
 
-/// Draws of weights during training, one per minibatch.
+/// The purpose of the draws of weights during training, of which there is one per minibatch.
 pub(crate) const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
 
 impl Parameter {
@@ -109,7 +109,8 @@ impl Parameter {
 }
 
 impl Parameters {
-    /// Tensors from index `bayesian.0` on have a posterior with the initial log standard deviation `bayesian.1`.
+    /// Creates the parameters. Tensors from index `bayesian.0` onwards have a posterior with the initial log standard
+    /// deviation `bayesian.1`.
     pub(crate) fn new(
         tensors: Vec<Tensor>,
         optimiser: Optimiser,
@@ -196,7 +197,7 @@ impl Parameters {
         self.list.iter().filter_map(tensor).collect()
     }
 
-    /// Computes `KL(q(θ) ‖ N(0, I))` of the tensors with a posterior, in nats.
+    /// Computes `KL(q(θ) ‖ N(0, I))` for the tensors that have a posterior, in nats.
     pub(crate) fn divergence(&self) -> f64 {
         let mut total = 0.0;
         for parameter in &self.list {
@@ -208,8 +209,8 @@ impl Parameters {
     }
 
     /// Computes the gradients after `program.run_lanes`, and moves the parameters. The program streams its outputs
-    /// `outputs[k] = (output, parameter)` in this order. Priors apply to parameters from `prior_from` on. The caller
-    /// counts the update once all parameters have moved.
+    /// `outputs[k] = (output, parameter)` in this order. Parameters from index `prior_from` onwards have a prior. The
+    /// caller counts the update once all parameters have moved.
     pub(crate) fn update(
         &mut self,
         program: &SingleProgram,
@@ -368,7 +369,7 @@ pub(crate) struct DrawKey {
     pub seed: u64,
     pub purpose: Purpose,
     pub iteration: u64,
-    /// The lane of the first weight.
+    /// The lane of the random numbers for the first weight.
     pub first: u64,
 }
 
@@ -399,7 +400,7 @@ pub(crate) fn draw_weights(
         });
 }
 
-/// Computes `KL(q ‖ N(0, I))` of normal weights, in nats, which is the last sum of Eq. 24 with its sign changed.
+/// Computes `KL(q ‖ N(0, I))` for normal weights, in nats. It is the negative of the last sum in Eq. 24.
 pub(crate) fn divergence(mean: &[f32], log_sd: &[f32]) -> f64 {
     let terms = mean.iter().zip(log_sd).map(|(&m, &s)| {
         let (m, s) = (f64::from(m), f64::from(s));
@@ -446,7 +447,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Updates one tile of Eq. 24 by the exact gradient of the divergence of q(θ) from N(0, I).
+/// Updates one tile by Eq. 24, with the exact gradient of the divergence of q(θ) from N(0, I).
 fn bayesian_step(
     simd: Simd,
     rule: UpdateRule,

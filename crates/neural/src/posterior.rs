@@ -1,4 +1,4 @@
-//! The normal posterior of a model's weights after training, and expectations over it (appendix F).
+//! The normal posterior of a model's weights after training, and expectations over this posterior (appendix F).
 
 use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
@@ -7,22 +7,22 @@ use crate::autoencoder::LogMarginal;
 use crate::model::Tensor;
 use crate::parameters::{DrawKey, divergence, draw_weights};
 
-/// Number of draws of the weights in expectations.
+/// Number of draws of the weights over which expectations average.
 pub const WEIGHT_DRAWS: usize = 16;
 
-/// Draws of weights over which bounds, means and likelihoods of records are averaged.
+/// The purpose of the draws of weights over which bounds, means and likelihoods of records are averaged.
 pub(crate) const EVALUATED: Purpose = Purpose::new("neural evaluated weights");
 
-/// Draws of weights with which records are sampled, one per record.
+/// The purpose of the draws of weights with which records are sampled, of which there is one per record.
 pub(crate) const SAMPLED: Purpose = Purpose::new("neural sampled weights");
 
-/// The independent normal posterior q(θ) of a model's weights. Without standard deviations, every draw is the point
-/// estimate.
+/// The independent normal posterior q(θ) of a model's weights. If there are no standard deviations, every draw is the
+/// point estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WeightPosterior {
     means: Vec<Tensor>,
     log_sds: Vec<Tensor>,
-    /// Number of preceding tensors, which count in the lanes of the draws.
+    /// Number of tensors before these ones. It enters the lanes of the random numbers.
     before: usize,
 }
 
@@ -43,13 +43,13 @@ impl WeightPosterior {
         if self.is_point() { 1 } else { WEIGHT_DRAWS }
     }
 
-    /// Computes `KL(q(θ) ‖ N(0, I))` in nats, which is 0 for point estimates.
+    /// Computes `KL(q(θ) ‖ N(0, I))` in nats. It is 0 for point estimates.
     pub(crate) fn divergence(&self) -> f64 {
         let pairs = self.means.iter().zip(&self.log_sds);
         pairs.map(|(m, s)| divergence(&m.data, &s.data)).sum()
     }
 
-    /// A draw depends only on (seed, purpose, draw).
+    /// Draws the weights. A draw depends only on the seed, the purpose and its number.
     pub(crate) fn draw(&self, simd: Simd, seed: u64, purpose: Purpose, draw: u64) -> Vec<Tensor> {
         let mut drawn = self.means.clone();
         let mut noise = Vec::new();
@@ -68,10 +68,12 @@ impl WeightPosterior {
     }
 }
 
-/// Computes `log Σ_d share_d exp(estimate_d)` of every record, over draws d of the weights whose shares sum to 1.
+/// Computes `log Σ_d share_d exp(estimate_d)` for every record, where the sum is over draws d of the weights whose
+/// shares sum to 1.
 ///
-/// All records use the same draws, so the Monte-Carlo error is that of the jackknife over draws, which includes the
-/// correlation of their errors. The standard error includes both parts.
+/// All records use the same draws, so their errors are correlated. The Monte-Carlo error is computed by the jackknife
+/// over draws, which includes this correlation. The standard error includes the Monte-Carlo error and the variation
+/// over records.
 pub(crate) fn mixed(estimates: &[Vec<f64>], shares: &[f64]) -> LogMarginal {
     let records = estimates.first().map_or(0, Vec::len);
     let without = |left_out: Option<usize>| -> Vec<f64> {

@@ -1,12 +1,12 @@
-//! The source of records, and the minibatches for training.
+//! Sources of records, and the minibatches of training.
 
 use jensen_math::rng::{Purpose, permutation};
 use rayon::prelude::*;
 
-/// Records of equal width that can be read one at a time in any order.
+/// Records of equal width that can be read one at a time, in any order.
 ///
-/// This crate implements the trait for records in memory, and other crates for mapped files. Reading the same record
-/// twice gives the same values.
+/// This crate implements the trait for records in memory, and other crates implement it for mapped files. Reading the
+/// same record twice must give the same values.
 pub trait Records: Sync {
     /// Returns the number of records.
     fn len(&self) -> usize;
@@ -42,14 +42,15 @@ pub(crate) fn gather(
 
 const TOGETHER: usize = 25;
 
-/// Records of bytes with a scale. For example, grey levels with `scale = 1 / 255` are between 0 and 1.
+/// Records that are stored as bytes with a common scale. For example, grey levels with `scale = 1 / 255` are between 0
+/// and 1.
 #[derive(Clone, Debug)]
 pub struct ByteRecords<B> {
-    /// The bytes of all records, one record after the other.
+    /// The bytes of all records, one record after another.
     pub bytes: B,
     /// Number of values of each record.
     pub width: usize,
-    /// The factor by which bytes are multiplied.
+    /// The factor by which every byte is multiplied.
     pub scale: f32,
 }
 
@@ -70,10 +71,10 @@ impl<B: AsRef<[u8]> + Sync> Records for ByteRecords<B> {
     }
 }
 
-/// Records of single-precision numbers.
+/// Records that are stored as single-precision numbers.
 #[derive(Clone, Debug)]
 pub struct FloatRecords<B> {
-    /// The values of all records, one record after the other.
+    /// The values of all records, one record after another.
     pub values: B,
     /// Number of values of each record.
     pub width: usize,
@@ -95,9 +96,9 @@ impl<B: AsRef<[f32]> + Sync> Records for FloatRecords<B> {
 
 /// A subset of the records of another source.
 pub struct Selection<'a> {
-    /// The source of the records.
+    /// The source from which the records are selected.
     pub records: &'a dyn Records,
-    /// The indices of the subset, in order.
+    /// The indices of the selected records, in order.
     pub indices: Vec<usize>,
 }
 
@@ -117,13 +118,14 @@ impl Records for Selection<'_> {
 
 const ORDER: Purpose = Purpose::new("neural order");
 
-/// Reshuffled minibatches. Every pass reads every record once, and its last minibatch may be shorter.
+/// Minibatches that are reshuffled in every pass. A pass reads every record once, and its last minibatch may be
+/// shorter.
 pub(crate) struct Minibatches<'a> {
     pub data: &'a dyn Records,
     pub batch: usize,
     pub seed: u64,
     order: Option<(u64, Vec<usize>)>,
-    /// The values of the current minibatch, one record after the other.
+    /// The values of the current minibatch, one record after another.
     pub values: Vec<f32>,
 }
 
@@ -142,7 +144,7 @@ impl<'a> Minibatches<'a> {
         self.data.len().div_ceil(self.batch) as u64
     }
 
-    /// Reads minibatch `t` (from 0) and returns the indices of its records.
+    /// Reads the minibatch with number `t` (from 0), and returns the indices of its records.
     pub(crate) fn read(&mut self, t: u64) -> Vec<usize> {
         let per_pass = self.per_pass();
         let (pass, position) = (t / per_pass, (t % per_pass) as usize);

@@ -1,7 +1,8 @@
-//! The wake-sleep algorithm (Hinton et al. 1995), the paper's baseline with the same recognition network.
+//! The wake-sleep algorithm (Hinton et al. 1995), which is the paper's baseline with the same recognition network.
 //!
-//! The wake phase draws z from q(z | x) and moves the model's weights along the gradient of log p(x, z). The sleep
-//! phase draws (z, x) from the model and moves the recognition weights along the gradient of log q(z | x).
+//! The wake phase draws z from q(z | x) and moves the weights of the model along the gradient of log p(x, z). The sleep
+//! phase draws (z, x) from the model and moves the weights of the recognition network along the gradient of log q(z |
+//! x).
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
 use jensen_math::rng::{Purpose, Stream};
@@ -16,7 +17,7 @@ use crate::parameters::{Parameters, UpdateRule};
 use crate::records::{Minibatches, Records};
 use crate::train::{TrainError, TrainSettings, TrainState, Trained};
 
-/// Training by wake-sleep.
+/// Training by the wake-sleep algorithm.
 pub struct WakeSleep<'a> {
     architecture: Architecture,
     settings: TrainSettings,
@@ -37,7 +38,7 @@ pub struct WakeSleep<'a> {
 const WAKE: Purpose = Purpose::new("neural wake");
 const SLEEP: Purpose = Purpose::new("neural sleep");
 
-/// Builds a graph over shared tensors and per-lane values, with its first output differentiated.
+/// Builds a graph over shared tensors and per-lane values, and differentiates its first output.
 pub(crate) fn gradient_program(
     specs: &[crate::TensorSpec],
     widths: &[usize],
@@ -58,11 +59,12 @@ pub(crate) fn gradient_program(
 }
 
 impl<'a> WakeSleep<'a> {
-    /// Prepares wake-sleep training. It uses the settings batch, optimiser, weight prior, initial weights, minibatches,
-    /// validation and seed.
+    /// Prepares wake-sleep training. Of the settings, it uses the batch, the optimiser, the prior of the weights, the
+    /// initial weights, the minibatches, the validation and the seed.
     ///
     /// # Errors
-    /// Fails if settings or architecture are invalid, if records have another width, or if there are no records.
+    /// Fails if the settings or the architecture are invalid, if the records have the wrong width, or if there are no
+    /// records.
     pub fn new(
         architecture: &Architecture,
         settings: TrainSettings,
@@ -207,7 +209,7 @@ impl<'a> WakeSleep<'a> {
         let tensors: Vec<&[f32]> = state.parameters.current().collect();
         let observation = &self.architecture.observation;
         let (width, likelihood) = (observation.width, observation.likelihood);
-        // Records that the sleep phase draws have the contexts of the minibatch.
+        // The records that the sleep phase draws have the contexts of the minibatch.
         self.context.clear();
         for record in self.minibatches.values.chunks(width) {
             observation.read_context(record, &mut self.context);

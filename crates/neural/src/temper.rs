@@ -1,26 +1,28 @@
-//! Schedules of the bound's two terms: annealing of the likelihood and warm-up of the divergence.
+//! Schedules for the two terms of the bound: annealing of the likelihood, and warm-up of the divergence.
 
 use jensen_run::temperature::{annealed, interpolated};
 use serde::{Deserialize, Serialize};
 
-/// The temperature T of the likelihood, `log p(x | z) / T`, with the terms of the conjugate models.
+/// The temperature T by which the log likelihood is divided, `log p(x | z) / T`. The policies have the same names as
+/// those of the conjugate models.
 ///
 /// These policies prescribe a temperature and use the functions of the conjugate models. Policies that infer a
-/// temperature need expectations that only conjugate models have. A schedule may go below 1 here.
+/// temperature are not available, because they need expectations that only conjugate models have. Here a schedule may
+/// go below 1.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temper {
-    /// The model without tempering: T = 1 throughout.
+    /// No tempering: T = 1 throughout training.
     #[default]
     None,
-    /// The temperature falls linearly in passes from `from` to 1.
+    /// The temperature falls from `from` to 1, linearly in the number of passes.
     Anneal {
-        /// Length of the schedule in passes over the data.
+        /// Length of the schedule, in passes over the data.
         passes: f64,
-        /// The temperature at the start, at least 1.
+        /// The temperature at the start, which is at least 1.
         from: f64,
     },
-    /// Temperatures at given passes, interpolated linearly in between and constant outside.
+    /// Temperatures at given passes. They are interpolated linearly between these passes and are constant outside.
     Schedule(Vec<(f64, f64)>),
 }
 

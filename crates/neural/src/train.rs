@@ -1,5 +1,5 @@
-//! Training by algorithm 1 of the paper (algorithm 2 with a posterior over the decoder's weights), as an [`Algorithm`]
-//! of the common fit loop.
+//! Trains by algorithm 1 of the paper, or by algorithm 2 if the weights of the decoder have a posterior. Training is an
+//! [`Algorithm`] of the loop that all fits share.
 
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
@@ -21,35 +21,35 @@ use crate::temper::Temper;
 pub struct TrainSettings {
     /// The estimator of the bound.
     pub estimator: Estimator,
-    /// Number L of draws of the latent values per record. The paper uses 1.
+    /// Number L of draws of the latent values for each record. The paper uses 1.
     pub samples: usize,
     /// Number M of records in a minibatch. The paper uses 100.
     pub batch: usize,
-    /// The optimiser.
+    /// The optimiser of the weights.
     pub optimiser: Optimiser,
-    /// Whether the model's weights have the prior N(0, I), which the paper calls a small weight decay.
+    /// Whether the weights of the model have the prior N(0, I). The paper calls it a small weight decay.
     pub weight_prior: bool,
-    /// Whether the model's weights get a normal posterior (Eq. 24) instead of point estimates.
+    /// Whether the weights of the model have a normal posterior (Eq. 24) instead of point estimates.
     pub full_bayes: bool,
-    /// Standard deviation of the initial weights. For the default see [`initial_weights`].
+    /// Standard deviation of the initial weights. [`initial_weights`] describes the default.
     pub initial_sd: Option<f64>,
-    /// Initial standard deviation of the weights' posterior, with `full_bayes`.
+    /// Initial standard deviation of the posterior of the weights, which applies if `full_bayes` is true.
     pub initial_posterior_sd: f64,
-    /// Temperature of the likelihood.
+    /// The temperature of the likelihood.
     pub temper: Temper,
     /// Number of passes during which the weight of the divergence rises linearly from 0 to `beta`.
     pub warm_up: f64,
-    /// The weight of the divergence in the maximised objective. Reported bounds have the weight 1.
+    /// The weight of the divergence in the objective. Reported bounds always have the weight 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub beta: f64,
-    /// Number of minibatches per iteration of the fit loop. `None` means one pass over the data.
+    /// Number of minibatches in an iteration of the fit loop. `None` means one pass over the data.
     pub minibatches: Option<u64>,
     /// Number of iterations between evaluations of the validation bound.
     pub validate_every: u64,
-    /// Number of evaluations without a better validation bound after which training stops. Training then keeps the
-    /// weights with the best bound.
+    /// Training stops after this number of evaluations without a better validation bound. It then keeps the weights
+    /// with the best bound.
     pub patience: Option<u64>,
-    /// Seed of initial weights, minibatches and draws.
+    /// Seed of the initial weights, the minibatches and the draws.
     pub seed: u64,
 }
 
@@ -133,7 +133,7 @@ impl std::fmt::Display for TrainError {
 
 impl std::error::Error for TrainError {}
 
-/// A run of training, with its settings, data and scratch memory.
+/// A training run with its settings, its data and its scratch memory.
 pub struct Trainer<'a> {
     settings: TrainSettings,
     minibatches: Minibatches<'a>,
@@ -148,11 +148,12 @@ pub struct Trainer<'a> {
     start: Option<Vec<Tensor>>,
 }
 
-/// The state of training, which contains everything that a later step depends on.
+/// The state of training. It contains everything on which later steps depend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainState {
     pub(crate) parameters: Parameters,
-    /// With patience, the best weights by the validation bound, and otherwise the last finite ones.
+    /// The weights to keep. With patience they are the best weights by the validation bound, and otherwise the last
+    /// finite weights.
     kept: Weights,
     kept_bound: Option<f64>,
     misses: u64,
@@ -162,24 +163,24 @@ pub struct TrainState {
 /// The result of training.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    /// Point estimates or posterior means. With patience they are the best by the validation bound, and otherwise the
-    /// last.
+    /// Point estimates or posterior means. With patience they are the best weights by the validation bound, and
+    /// otherwise the last weights.
     pub tensors: Vec<Tensor>,
-    /// Log standard deviations of weights that have a posterior, from the same iteration.
+    /// Log standard deviations of the weights that have a posterior, from the same iteration as `tensors`.
     pub log_sds: Vec<Tensor>,
-    /// The mean bound of the last iteration's minibatches, in nats per record.
+    /// The mean bound over the minibatches of the last iteration, in nats per record.
     pub bound: Option<f64>,
-    /// The validation bound of these weights, in nats per record, if training computed it.
+    /// The validation bound of the returned weights in nats per record, if training computed it.
     pub validation_bound: Option<f64>,
 }
 
 const NOISE: Purpose = Purpose::new("neural noise");
 
 impl<'a> Trainer<'a> {
-    /// Prepares training of `model` under the guide `encoder`.
+    /// Prepares the training of `model` under the guide `encoder`.
     ///
     /// # Errors
-    /// Fails if settings are invalid, if records have another width, or if there are no records.
+    /// Fails if the settings are invalid, if the records have the wrong width, or if there are no records.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,
@@ -219,10 +220,10 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    /// Replaces the random initial weights by weights of an earlier run, in the same order.
+    /// Replaces the random initial weights by the weights of an earlier run, which must be in the same order.
     ///
     /// # Errors
-    /// Fails if the weights belong to another architecture.
+    /// Fails if the weights belong to a different architecture.
     pub fn start_from(&mut self, tensors: Vec<Tensor>) -> Result<(), TrainError> {
         let same = tensors.len() == self.bound.specs.len()
             && tensors
@@ -242,14 +243,14 @@ impl<'a> Trainer<'a> {
         self.minibatches.per_pass()
     }
 
-    /// Returns the mean number of records per iteration of the fit loop.
+    /// Returns the mean number of records that an iteration of the fit loop processes.
     pub fn records_per_iteration(&self) -> f64 {
         let per_pass = self.minibatches_per_pass();
         let minibatches = self.settings.minibatches.unwrap_or(per_pass);
         minibatches as f64 * self.minibatches.data.len() as f64 / per_pass as f64
     }
 
-    /// Returns the likelihood and the divergence of each record in the minibatch, in nats.
+    /// Processes a minibatch. Returns the likelihood and the divergence of each of its records, in nats.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let t = state.parameters.updates;
         let lanes = self.minibatches.read(t).len();
@@ -319,7 +320,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Computes the validation bound of the current parameters, if there are validation data. Weights with a posterior
-    /// are drawn once, with the same standard normal numbers at every evaluation.
+    /// are drawn once, with the same standard normal numbers in every evaluation.
     fn validate(&mut self, state: &mut TrainState) -> Option<BoundEstimate> {
         let (Some(evaluator), Some(records)) = (&mut self.evaluator, self.validation) else {
             return None;
@@ -369,9 +370,9 @@ impl TrainState {
         (record, passes)
     }
 
-    /// Trains on the given number of minibatches, at least one. Returns the bound over them, or `None` if a term is not
-    /// finite. `minibatch` updates the parameters and returns the likelihoods and divergences of its records before the
-    /// update.
+    /// Trains on the given number of minibatches, which is at least one. Returns the mean bound over them, or `None` if
+    /// a term is not finite. `minibatch` updates the parameters, and returns the likelihoods and divergences of its
+    /// records before the update.
     pub(crate) fn pass(
         &mut self,
         minibatches: u64,
@@ -389,9 +390,9 @@ impl TrainState {
         Some(BoundEstimate::from_terms(&likelihoods, &divergences))
     }
 
-    /// Ends an iteration and keeps its weights (with patience the best ones). Training stops when the validation bound
-    /// no longer rises, or when the last update produced non-finite weights, which no bound of a minibatch has shown
-    /// yet.
+    /// Ends an iteration and keeps its weights. With patience, it keeps the best weights so far. Training stops when
+    /// the validation bound no longer rises, or when the last update produced non-finite weights, which the bounds of
+    /// the minibatches do not yet show.
     pub(crate) fn judge(
         &mut self,
         iteration: u64,

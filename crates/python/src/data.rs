@@ -1,4 +1,4 @@
-//! Data of a program from arrays.
+//! Converts arrays to the data of a program.
 
 use jensen::data::{DataSet, Value};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
@@ -7,24 +7,24 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde::de::DeserializeOwned;
 
-/// Parses a request in JSON, whose keys are the names of the command's flags. `what` is the subject of the setting, for
-/// messages.
+/// Parses a request in JSON, whose keys are the names of the command's flags. In messages, `what` names the subject of
+/// the setting.
 ///
 /// # Errors
-/// Fails if the flag does not accept the value.
+/// Fails if a flag does not accept its value.
 pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| {
-        // The user has not seen the text, so a location in it would be useless.
+        // The user has not seen this text, so a location in it would not help.
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         PyTypeError::new_err(format!("{what} is wrong: {said}"))
     })
 }
 
-/// Converts named values, which are arrays of `int64` or `float64` in C order, or tuples of such arrays.
+/// Converts named values, each of which is an array of `int64` or `float64` in C order or a tuple of such arrays.
 ///
 /// # Errors
-/// Fails with the name of a value of another type.
+/// Fails with the name of a value that has another type.
 pub fn data_set(values: &Bound<'_, PyDict>) -> PyResult<DataSet> {
     let mut data = DataSet::new();
     for (name, value) in values {

@@ -1,4 +1,4 @@
-//! Densities written in Python: batched functions of points.
+//! Densities written in Python as functions of several points at once.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -23,25 +23,27 @@ use crate::model::{lanes_of, rows_of};
 use crate::program::{Fitted, read_request};
 use crate::watch::{Eyes, Watch, supervised};
 
-/// A function that returns the log densities and gradients at points, one per row, and a function that returns
-/// Hessian-vector products.
+/// Two functions written in Python. The first returns the log densities and gradients at points, one point per row. The
+/// second returns Hessian-vector products.
 struct Callback<'a> {
     function: &'a Py<PyAny>,
     products: Option<&'a Py<PyAny>>,
     dim: usize,
     watch: &'a Watch,
-    /// The first exception. Later results are NaN.
+    /// The first exception that a function raised. After it, all results are NaN.
     raised: &'a Mutex<Option<PyErr>>,
     turn: &'a Turn,
 }
 
-/// One thread at a time calls Python functions. PyTensor's functions, and many others with a cache, store their state
-/// in one function, and another thread may take the interpreter's lock between any two of their steps.
+/// Ensures that only one thread at a time calls Python functions. The functions of PyTensor, and many other functions
+/// with a cache, keep state in the function itself, and another thread may take the interpreter's lock between any two
+/// of their steps.
 #[derive(Default)]
 struct Turn(Mutex<()>);
 
 impl Turn {
-    /// Calls into Python. A thread waits without the interpreter's lock, because the active thread needs it.
+    /// Calls into Python. While a thread waits, it does not hold the interpreter's lock, because the active thread
+    /// needs the lock.
     fn take<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
         let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Python::attach(call)
@@ -55,7 +57,7 @@ struct Points {
 }
 
 impl Callback<'_> {
-    /// Calls into Python. An exception gives NaN and cancels the run.
+    /// Calls into Python. An exception sets the results to NaN and cancels the run.
     fn attempt(&self, out: &mut [f64], call: impl FnOnce(Python<'_>, &mut [f64]) -> PyResult<()>) {
         if let Err(error) = self.turn.take(|py| call(py, out)) {
             out.fill(f64::NAN);
@@ -233,9 +235,9 @@ fn variables_of(given: Vec<(String, Vec<usize>, String)>) -> Vec<Variable> {
         .collect()
 }
 
-/// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`. Its draws are
-/// of `variables`, which `constrain(point)` returns flat, each with its first index fastest. By default they are
-/// coordinates.
+/// Fits a density that is written in Python: `function(points) -> values, gradients`, and optionally `products(points,
+/// directions)`. The draws are values of `variables`. `constrain(point)` returns the values of all variables as one
+/// flat array, in which the first index of each variable runs fastest. By default, the variables are the coordinates.
 #[pyfunction]
 #[pyo3(signature = (function, products, names, variables, constrain, request, point, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
@@ -273,9 +275,9 @@ pub fn fit_density(
             Some(_) => fit(callback, values, &request, point, watch),
             None => fit(Differenced(callback), values, &request, point, watch),
         };
-        // The thread remains attached to the interpreter, although mostly without its lock. A thread that is not
-        // attached has a stack for Python mapped and unmapped at every call, which then costs 11 µs in addition to the
-        // function instead of 4.
+        // The thread remains attached to the interpreter, although it holds the interpreter's lock only rarely. If a
+        // thread is not attached, a stack for Python is mapped and unmapped at every call. A call then costs 11 µs in
+        // addition to the function, instead of 4 µs.
         Python::attach(|py| py.detach(run))
     })?;
     if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {

@@ -28,7 +28,7 @@ create_exception!(
     "Jensen could not run a fit. The message gives the reason. An untrusted fit does not raise an exception."
 );
 
-/// The exception for an error.
+/// Converts an error to the Python exception that represents it.
 pub fn raise(error: &Failure) -> PyErr {
     let message = error.to_string();
     match error {

@@ -1,4 +1,5 @@
-//! Many fits: the shard that workers run, and the driver's ledger. Fits, tasks and rows are exchanged as JSON.
+//! Many fits of a program. The module contains the work of a shard, which workers run, and the driver's ledger. Fits,
+//! tasks and rows are exchanged as JSON.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,7 @@ fn write(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Checked fits of a program. `include` are folders.
+/// Checks the fits of a program and returns them. `include` contains the folders in which included files are searched.
 #[pyfunction]
 pub fn plan_fits(name: &str, text: &str, include: Vec<PathBuf>, request: &str) -> PyResult<String> {
     let fits = Fits::new(name, text, &include, read_request(request)?);
@@ -36,7 +37,7 @@ pub fn plan_fits(name: &str, text: &str, include: Vec<PathBuf>, request: &str) -
     write(&fits?)
 }
 
-/// The tasks of data sets, each a name with values or the name of a file, and seeds.
+/// Returns the tasks for data sets and seeds. A data set is a name with values, or the name of a file.
 #[pyfunction]
 pub fn plan_tasks(
     data: Vec<(String, Option<Bound<'_, PyDict>>)>,
@@ -54,7 +55,7 @@ pub fn plan_tasks(
     tasks.iter().map(write).collect()
 }
 
-/// The work of a shard: the row of a task, on one thread.
+/// Does the work of a shard: fits a task on one thread and returns the row of the task.
 #[pyfunction]
 pub fn fit_row(py: Python<'_>, fits: &str, task: &str) -> PyResult<String> {
     let (fits, task): (Fits, Task) = (read(fits)?, read(task)?);
@@ -65,7 +66,7 @@ pub fn fit_row(py: Python<'_>, fits: &str, task: &str) -> PyResult<String> {
     write(&row.ok_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))?)
 }
 
-/// The row of a task whose fit has no result.
+/// Returns the row of a task whose fit has no result.
 #[pyfunction]
 pub fn failed_row(task: &str, why: &str) -> PyResult<String> {
     write(&FitRow::failed(&read(task)?, why, 0.0))
@@ -74,7 +75,7 @@ pub fn failed_row(task: &str, why: &str) -> PyResult<String> {
 /// The folder of many fits.
 #[pyclass]
 pub struct Ledger {
-    // Python has threads, but the folder has one writer.
+    // Python code may use several threads, but the folder can have only one writer.
     inner: Mutex<fit_many::Ledger>,
     tasks: Vec<Task>,
 }

@@ -1,5 +1,5 @@
-//! The extension module `jensen._jensen`: the functions of the library for the Python package `jensen`, and the
-//! command.
+//! The extension module `jensen._jensen`. It contains the functions on which the Python package `jensen` is built, and
+//! the command.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | `watch` | work while the interpreter checks for signals: progress, panics |
 //! | `error` | exceptions |
 //!
-//! All user-facing code is in Python, in `python/jensen`. This module prints nothing.
+//! All code that users call is written in Python, in `python/jensen`. This module prints nothing.
 
 mod data;
 mod density;
@@ -30,7 +30,7 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Runs the command with these arguments and gives its exit code.
+/// Runs the command with these arguments and returns its exit code.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| jensen_cli::main(arguments))

@@ -24,7 +24,8 @@ use crate::error::{StanError, raise};
 use crate::program::{Reported, reported};
 use crate::watch::supervised;
 
-/// Checks a program without data. Returns its remarks, and the names and types of the declared data.
+/// Checks a program without data. Returns the remarks of the compiler, and the names and types of the data that the
+/// program declares.
 #[pyfunction]
 pub fn check(
     py: Python<'_>,
@@ -78,12 +79,12 @@ macro_rules! with_density {
     };
 }
 
-/// Converts points, one per row, to lanes, which store coordinate after coordinate.
+/// Converts points, which are stored one per row, to lanes, in which the values of one coordinate are adjacent.
 pub fn lanes_of(points: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(points, rows, dim)
 }
 
-/// Converts lanes to rows.
+/// Converts lanes back to points, which are stored one per row.
 pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(lanes, dim, rows)
 }
@@ -318,7 +319,7 @@ impl BoundModel {
         points: PyReadonlyArray2<'py, f64>,
         seed: u64,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        // The points are checked as in the other methods.
+        // The points are checked in the same way as in the other methods.
         let (rows, _) = self.points("points", &points)?;
         let z = points.as_slice()?.to_vec();
         let posterior = self.posterior();

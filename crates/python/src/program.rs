@@ -33,7 +33,7 @@ pub struct Program {
 
 type Written = (Program, Vec<String>, Vec<(String, String, bool)>);
 
-/// Parses a request in JSON, whose keys are the names of the command's flags.
+/// Parses a fit request in JSON, whose keys are the names of the command's flags.
 pub fn read_request(text: &str) -> PyResult<FitRequest> {
     data::read_request("a setting of jensen.fit", text)
 }
@@ -192,7 +192,7 @@ impl Program {
                     memory_limit: program.request().memory_limit(),
                     clock: &|| watch.seconds(),
                     cancel: Some(&watch.cancel),
-                    // Partial results need a folder.
+                    // Partial results can be written only if there is a folder.
                     partial: out.is_some(),
                     observer: &mut Eyes(watch),
                 },
@@ -219,14 +219,14 @@ pub struct Fitted {
     pub threads: Option<usize>,
 }
 
-/// One row per draw, with the log densities of the draws under the model and under the approximation.
+/// The draws, one per row, and the log density of each draw under the model and under the approximation.
 type Drawn<'py> = (
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<f64>>,
 );
 
-/// A variable: name, shape, part of the program, and whether its values are integers.
+/// The description of a variable: its name, its shape, its part of the program, and whether its values are integers.
 pub type Reported = (String, Vec<usize>, &'static str, bool);
 
 pub fn reported(variable: &Variable) -> Reported {
@@ -243,7 +243,7 @@ pub fn reported(variable: &Variable) -> Reported {
     )
 }
 
-/// The content of Stan CSV in addition to the draws: the row of the mean, the comments above the header, and the
+/// The content of a Stan CSV file other than the draws: the row of the mean, the comments above the header, and the
 /// step-size scale.
 type Besides<'py> = (Option<Bound<'py, PyArray1<f64>>>, String, f64);
 
@@ -252,7 +252,7 @@ fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) 
     (mean, comments.above, comments.eta)
 }
 
-/// The draws of a file `draws.csv`, and its other content.
+/// Reads the draws in a file `draws.csv`, and the other content of the file.
 #[pyfunction]
 pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<(Drawn<'_>, Besides<'_>)> {
     let read = py.detach(|| read_draws_csv(&path));
@@ -260,7 +260,7 @@ pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<(Drawn<'_>, Besides
     Ok((arrays(py, &table)?, besides(py, &table, comments)))
 }
 
-/// Labels by dimension, and dimensions by variable.
+/// The labels along each dimension, and the dimensions of each variable.
 type Named<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 fn labels<'py>(py: Python<'py>, program: &program::Program) -> PyResult<Named<'py>> {
@@ -285,7 +285,7 @@ fn labels<'py>(py: Python<'py>, program: &program::Program) -> PyResult<Named<'p
     Ok((coords, dims))
 }
 
-/// Writes draws as Stan CSV: variables by name and shape, one row per draw.
+/// Writes draws as Stan CSV, with one row per draw. Variables are given by their names and shapes.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn write_draws(
@@ -404,8 +404,8 @@ impl Fitted {
     }
 }
 
-/// The reported values of a program for given draws, which contain its parameters by name: variables, draws, the
-/// number of rejected draws, and the reason for the first rejection.
+/// Computes the values that a program reports for given draws, which contain the program's parameters by name. Returns
+/// the variables, the draws, the number of rejected draws, and the reason for the first rejection.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 #[pyo3(signature = (name, text, include, data, data_file, variables, draws, log_p, log_q, save, seed, threads))]
@@ -436,7 +436,7 @@ pub fn generate<'py>(
         let mut source = Source::of(name, text, includes, values.as_ref());
         if let Some(path) = &data_file {
             let data = DataFile::read(path)?;
-            // The meaning of the words in the fit is unknown here.
+            // The levels that the fit used are unknown here, so words cannot be converted.
             if let Some(column) = data.levels()?.keys().next() {
                 return Err(Error::Input(format!(
                     "`{}`: Jensen would number the words of column `{column}` again, perhaps differently from \

@@ -1,4 +1,4 @@
-//! Records in shards that other processes evaluate: the step of a shard, and the driver's fit.
+//! Records in shards that other processes evaluate. The module contains the step of a shard and the driver's fit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,10 +20,11 @@ use crate::estimators::computed;
 use crate::program::read_request;
 use crate::watch::{Eyes, supervised};
 
-/// Number of shards that a process keeps compiled, each with two blocks of its records.
+/// Number of shards that a process keeps compiled. Each of them holds two blocks of its records.
 const KEPT: usize = 8;
 
-/// A shard is compiled once per process while it is among the most recent ones.
+/// Returns a compiled shard. A process compiles a shard once, as long as the shard is among the most recently used
+/// ones.
 fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, Error> {
     type Kept = Vec<((String, PathBuf, String), Arc<BlockModel>)>;
     static KEPT_HERE: Mutex<Kept> = Mutex::new(Vec::new());
@@ -43,7 +44,7 @@ fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, 
     Ok(found)
 }
 
-/// The step of a shard for a share of its records.
+/// Runs the step of a shard for a share of its records.
 #[pyfunction]
 pub fn record_step<'py>(
     py: Python<'py>,
@@ -60,10 +61,10 @@ pub fn record_step<'py>(
 }
 
 pub(crate) struct Elsewhere {
-    /// The input of a shard in addition to its file.
+    /// The program of the shards. A shard needs it in addition to its file.
     pub program: String,
-    /// A function of the program, the common request, and a list of shards, each with number, file, digest and share.
-    /// It returns the parts of the shards.
+    /// A function that receives the program, the common request, and a list of shards, each given by its number, file,
+    /// digest and share. It returns the parts of the shards.
     pub solve: Arc<Py<PyAny>>,
     pub raised: Arc<Mutex<Option<PyErr>>>,
 }
@@ -96,7 +97,7 @@ impl RecordSteps for Elsewhere {
     }
 }
 
-/// Fits a program to records in shards, in a folder if one is named: `fit.json`.
+/// Fits a program to records in shards, in a folder if `out` names one. Returns `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (name, text, include, data, data_file, request, out, resume, solve, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
@@ -154,7 +155,7 @@ pub fn fit_shards(
             memory_limit: program.request().memory_limit(),
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
-            // A stopped run leaves its checkpoint.
+            // A run that is stopped leaves only its checkpoint.
             partial: false,
             observer: &mut Eyes(watch),
         };

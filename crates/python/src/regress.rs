@@ -1,4 +1,4 @@
-//! Data frames as the tables of regressions.
+//! Converts data frames to the tables of regressions.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use crate::error::raise;
 use crate::watch::supervised;
 
-/// Columns by name, with their numbers, whether they are truth values, and for factors the levels and whether they are
-/// ordered. The numbers of a factor are the codes of its levels. NaN marks a missing value.
+/// Named columns. A column consists of its numbers, whether these are truth values, and for factors the levels and
+/// whether they are ordered. The numbers of a factor are the codes of its levels. NaN marks a missing value.
 pub type Columns<'py> = Vec<(
     String,
     PyReadonlyArray1<'py, f64>,
@@ -23,7 +23,7 @@ pub type Columns<'py> = Vec<(
     Option<(Vec<String>, bool)>,
 )>;
 
-/// Reads the table of a file, or converts columns.
+/// Reads the table from a file, or converts the given columns.
 pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Frame> {
     let Some(columns) = columns else {
         let path = path.ok_or_else(|| PyTypeError::new_err("no table is given"))?;
@@ -49,14 +49,15 @@ pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Fr
     Frame::new("the data frame", columns).map_err(|error| raise(&error.into()))
 }
 
-/// Rows that have predictions, the names and shapes of the predicted quantities, and their draws, one per row.
+/// The rows that have predictions, the names and shapes of the predicted quantities, and their draws, with one draw per
+/// row.
 type Predictions<'py> = (
     Vec<usize>,
     Vec<(String, Vec<usize>)>,
     Bound<'py, PyArray2<f64>>,
 );
 
-/// Predicts rows of a table by a fit in a folder.
+/// Predicts the rows of a table, using the fit in a folder.
 #[pyfunction]
 pub fn regress_predict<'py>(
     py: Python<'py>,
@@ -87,7 +88,8 @@ pub fn regress_predict<'py>(
     Ok((rows, variables, PyArray2::from_vec2(py, &draws)?))
 }
 
-/// Words of a row, and their statistics: mean, standard deviation, and the ends of the central 90 %.
+/// The words of each row, and its statistics: the mean, the standard deviation, and both ends of the central 90 %
+/// interval.
 type Summaries = Vec<(Vec<Option<String>>, [f64; 4])>;
 
 fn numbers(summary: &EffectSummary) -> [f64; 4] {
@@ -95,7 +97,7 @@ fn numbers(summary: &EffectSummary) -> [f64; 4] {
     [summary.mean, summary.sd, low, high]
 }
 
-/// Average effects of columns over the rows of a table, by a fit in a folder.
+/// Computes the average effects of columns over the rows of a table, using the fit in a folder.
 #[pyfunction]
 pub fn regress_effects(
     py: Python<'_>,
@@ -121,7 +123,7 @@ pub fn regress_effects(
     Ok(found.map(row).collect())
 }
 
-/// The expected response along each column, by a fit in a folder.
+/// Computes the expected response along each column, using the fit in a folder.
 #[pyfunction]
 pub fn regress_curves(
     py: Python<'_>,

@@ -13,15 +13,16 @@ use jensen::stan::Halt;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Period between checks of signals and reports of progress.
+/// Period at which signals are checked and progress is reported.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// The interpreter of programs needs deep stacks. They take memory only for the pages in use.
+/// Stack size of the worker. The interpreter of programs needs deep stacks, which take memory only for the pages that
+/// are used.
 const STACK: usize = 256 << 20;
 
-/// The state that a worker and the interpreter's thread share.
+/// The state that the worker shares with the thread of the interpreter.
 pub struct Watch {
-    /// Set to stop the work after its current iteration.
+    /// Is set to stop the work after its current iteration.
     pub cancel: AtomicBool,
     start: Instant,
     said: Mutex<Said>,
@@ -31,7 +32,7 @@ pub struct Watch {
 
 #[derive(Default)]
 struct Said {
-    /// Iteration, stage and bound of the newest estimate.
+    /// The iteration, the stage and the bound of the most recent estimate.
     progress: Option<(u64, String, f64)>,
     notes: Vec<String>,
 }
@@ -47,13 +48,14 @@ impl Watch {
         }
     }
 
-    /// Returns the seconds since the work began.
+    /// Returns the number of seconds since the work began.
     pub fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Creates a condition that ends the interpreter of Stan programs when the work is cancelled or exceeds these
-    /// seconds. After the work, it does not end further evaluations of the program.
+    /// Creates a condition under which the interpreter of Stan programs stops: the work is cancelled, or it exceeds the
+    /// given number of seconds. After the work has ended, the condition does not stop further evaluations of the
+    /// program.
     pub fn halt(self: &Arc<Self>, limit: Option<f64>) -> Halt {
         let watch = Arc::clone(self);
         Halt::new(move || {
@@ -83,7 +85,7 @@ impl Watch {
     }
 }
 
-/// The worker's observer.
+/// The observer that the worker reports to.
 pub struct Eyes<'a>(pub &'a Watch);
 
 impl Observer for Eyes<'_> {
@@ -100,9 +102,10 @@ impl Observer for Eyes<'_> {
     }
 }
 
-/// Runs `work` on a separate thread, while the interpreter may do other things. The work has its own pool of the given
-/// number of threads (all processors by default). Signals and exceptions of `progress`, which is called with iteration,
-/// stage and bound, cancel the work and are raised when it has ended. Remarks of the work are raised as warnings.
+/// Runs `work` on a separate thread, so that the interpreter can do other things. The work has its own pool with the
+/// given number of threads, which by default is the number of processors. `progress` is called with the iteration, the
+/// stage and the bound. Signals, and exceptions that `progress` raises, cancel the work and are raised when it has
+/// ended. Remarks of the work are raised as warnings.
 pub fn supervised<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -114,7 +117,7 @@ pub fn supervised<T: Send>(
             "threads is {threads}: expected a whole number from 1 to {MOST_THREADS}"
         )));
     }
-    // More threads than processors would wait for each other.
+    // If there were more threads than processors, they would wait for each other.
     let all = std::thread::available_parallelism().map_or(1, NonZero::get);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads.map_or(all, |threads| threads.min(all)))
@@ -177,7 +180,7 @@ fn tell(py: Python<'_>, watch: &Watch, progress: Option<&Py<PyAny>>) -> PyResult
     Ok(())
 }
 
-/// Raises a warning for each text.
+/// Raises one warning for each text.
 pub fn warn(py: Python<'_>, texts: &[String]) -> PyResult<()> {
     if texts.is_empty() {
         return Ok(());

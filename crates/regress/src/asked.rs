@@ -1,4 +1,4 @@
-//! The formulas of a regression, and the rows in which they can be evaluated.
+//! The formulas that a request contains, and the rows in which they can be evaluated.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::frame::Frame;
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
 
-/// Returns the requested family and its link. Several responses with the family gaussian use the family `multi_normal`.
+/// Returns the family that the request names, and its link. Several gaussian responses use the family `multi_normal`.
 ///
 /// # Errors
 /// Fails if the family does not exist, or if it does not support the link.
@@ -29,11 +29,11 @@ pub fn family(request: &Request) -> Result<(&'static Family, Link)> {
 pub struct Formulas {
     /// The formula of the mean.
     pub mean: Formula,
-    /// The formulas of other parameters, with the names of the parameters.
+    /// The formulas of other parameters, each with the name of its parameter.
     pub others: Vec<(String, Formula)>,
-    /// Imputed columns with the formulas of their means, such as `x | mi() ~ z`.
+    /// Imputed columns, each with the formula of its mean, such as `x | mi() ~ z`.
     pub imputed: Vec<(String, Formula)>,
-    /// Fixed values of parameters, by the name of the parameter.
+    /// Fixed values of parameters, keyed by parameter name.
     pub fixed: BTreeMap<String, f64>,
 }
 
@@ -41,7 +41,7 @@ impl Formulas {
     /// Parses all formulas of a request.
     ///
     /// # Errors
-    /// Fails if a formula is invalid, or if the family has no such parameter.
+    /// Fails if a formula is invalid, or if the family does not have a parameter that a formula names.
     pub fn parse(request: &Request, family: &Family) -> Result<Self> {
         let Some(first) = request.formulas.first() else {
             return Err(Error::new("there is no formula").help("write a formula such as `y ~ x`"));
@@ -137,15 +137,15 @@ impl Formulas {
         Ok(made)
     }
 
-    /// Iterates over all formulas.
+    /// Iterates over all formulas of the request.
     pub fn all(&self) -> impl Iterator<Item = &Formula> {
         let others = self.others.iter().chain(&self.imputed);
         std::iter::once(&self.mean).chain(others.map(|(_, formula)| formula))
     }
 }
 
-/// Returns the columns that `.` denotes on the right side of a formula, which are all columns that do not occur on its
-/// left side.
+/// Returns the columns that `.` denotes on the right-hand side of a formula: all columns that do not occur on its
+/// left-hand side.
 pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     let mut left = Vec::new();
     formula.response.value.columns(&mut left);
@@ -158,8 +158,8 @@ pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     frame.names().iter().filter(named).cloned().collect()
 }
 
-/// Collects every column that must have a value in each row, with its location in the text. In a fit, imputed columns
-/// may have missing values. For new rows, standard errors of measurements are not necessary.
+/// Collects every column that must have a value in each row, together with its location in the text. In a fit, imputed
+/// columns may have missing values. New rows need no standard errors of measurements.
 pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     let computed = terms.computed.iter().flat_map(|computed| &computed.columns);
     let exprs = terms.variables.iter().chain(&terms.offsets).chain(computed);
@@ -175,7 +175,7 @@ pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
                     None => name != Some("me") || *at == 0,
                     Some(name) => matches!(name, "by" | "time" | "gr"),
                 });
-            // The residuals of new rows and of the rows before them are unknown.
+            // The residuals of new rows and of the rows before them are unknown, so new rows need no times.
             let data = data.filter(|_| fitting || name != Some("ar"));
             data.for_each(|(_, a)| a.value.columns(found));
         }

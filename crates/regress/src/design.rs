@@ -1,5 +1,4 @@
-//! Design matrices. The columns of a linear predictor's terms, and their names, are equal to those of R's
-//! `model.matrix`.
+//! Design matrices of the terms of a linear predictor. The columns and their names equal those of R's `model.matrix`.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +11,16 @@ use crate::syntax::Expr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contrasts {
-    /// The difference of each level from the first one.
+    /// The difference of each level from the first level.
     #[default]
     Treatment,
     /// The difference of each level except the last from the mean of all levels.
     Sum,
-    /// The difference of each level from the mean of the levels before it.
+    /// The difference of each level from the mean of the preceding levels.
     Helmert,
 }
 
-/// The contrasts by their names in requests.
+/// The contrasts and the names by which requests refer to them.
 pub const CONTRASTS: [(&str, Contrasts); 3] = [
     ("treatment", Contrasts::Treatment),
     ("sum", Contrasts::Sum),
@@ -46,14 +45,14 @@ impl Design {
 
 enum Variable {
     Plain(Vec<(String, Vec<f64>)>),
-    /// A factor, as its codes, the names of its levels, and whether the levels are ordered.
+    /// A factor, given by its codes, the names of its levels, and whether the levels are ordered.
     Levels(Vec<u32>, Vec<String>, bool),
 }
 
 /// Builds the design matrix of terms, including the intercept if the terms have one.
 ///
 /// # Errors
-/// Fails if a variable has no value, or if a factor has a single level.
+/// Fails if a variable has no value, or if a factor has only one level.
 pub fn design(
     terms: &Terms,
     contrasts: Contrasts,
@@ -86,7 +85,7 @@ pub fn design(
     Ok(made)
 }
 
-/// The left columns vary fastest.
+/// Returns the products of the columns of two designs. The columns of the left design vary fastest.
 fn times(left: &Design, right: &Design) -> Design {
     let mut made = Design::default();
     for (name, column) in right.names.iter().zip(&right.columns) {
@@ -130,7 +129,7 @@ fn variable(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Variable> {
     }
 }
 
-/// Rejects dates as levels, because a coefficient per day is almost certainly a mistake.
+/// Rejects dates as levels, because one coefficient per day is almost certainly a mistake.
 fn dates(expr: &Expr, levels: &[String], text: &str) -> Result<()> {
     let is_date = |level: &String| {
         let b = level.as_bytes();
@@ -148,9 +147,9 @@ fn dates(expr: &Expr, levels: &[String], text: &str) -> Result<()> {
     }
 }
 
-/// Determines, for each term, the factors that need all levels instead of contrasts. These are the factors whose
-/// margin, the term without the factor, is not in the model (R's `TermCode`, and the adjustment for models without an
-/// intercept in its `modelframe.c`).
+/// Determines, for each term, the factors that need indicators of all levels instead of contrasts. A factor needs them
+/// if the term without this factor is not in the model. This is R's `TermCode`, with the adjustment that R's
+/// `modelframe.c` makes for models without an intercept.
 fn indicators(terms: &Terms, variables: &[Variable]) -> Vec<Vec<bool>> {
     let mut full: Vec<Vec<bool>> = terms
         .fixed
@@ -203,7 +202,8 @@ fn unit(count: usize, at: usize) -> Vec<f64> {
     (0..count).map(|i| f64::from(u8::from(i == at))).collect()
 }
 
-/// Each contrast is a column, given by the suffix of its name and its value at each level.
+/// Returns the contrasts of a factor. Each contrast is one column, given by the suffix of its name and by its value at
+/// each level.
 fn matrix(levels: &[String], ordered: bool, contrasts: Contrasts) -> Vec<(String, Vec<f64>)> {
     let count = levels.len();
     if ordered {

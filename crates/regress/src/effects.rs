@@ -1,4 +1,5 @@
-//! Tables for the effects of a column: the rows with one column changed, and grids over one or two columns.
+//! Tables from which the effects of a column are computed: copies of the rows with one column changed, and grids over
+//! one or two columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,35 +12,36 @@ use crate::syntax::{Expr, Kind};
 
 const POINTS: usize = 41;
 
-/// Step for the difference quotient of a slope, as a share of the column's range, as in the R package marginaleffects.
+/// Step for the difference quotient of a slope, as a share of the column's range. The R package marginaleffects uses
+/// the same value.
 const STEP: f64 = 1e-4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Number,
-    /// One of the values in the column. This applies to words, truth values and numbers that represent levels.
+    /// The column takes one of its values. This applies to words, truth values and numbers that represent levels.
     Level,
 }
 
-/// An average effect: the difference between the expected values of two tables, divided by `step`.
+/// An average effect. It is the average difference between the expected values of two tables, divided by `step`.
 pub struct Contrast {
-    /// The column whose effect this is.
+    /// The column whose effect is computed.
     pub column: String,
-    /// The name of the effect, which is `dY/dX` or the two levels.
+    /// The name of the effect: `dY/dX` for a slope, or the two levels.
     pub name: String,
     /// The table whose expected values are subtracted from those of `to`.
     pub from: Frame,
     /// The table with the changed column, from whose expected values those of `from` are subtracted.
     pub to: Frame,
-    /// The difference of the column between the two tables for slopes, and 1 otherwise.
+    /// The divisor. For slopes it is the difference in the column between the two tables, and otherwise it is 1.
     pub step: f64,
 }
 
-/// Builds the tables for the average effects of each column over the rows of a table. Effects are slopes for numbers,
-/// and differences of each level from the first level for factors.
+/// Builds the tables for the average effect of each column over the rows of a table. The effects are slopes for numeric
+/// columns, and differences of each level from the first level for factors.
 ///
 /// # Errors
-/// Fails if the table lacks a column of a formula.
+/// Fails if the table lacks a column that a formula uses.
 pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
     let mut made = Vec::new();
     for (name, change) in causes(request, frame)?.columns {
@@ -78,7 +80,7 @@ pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
     Ok(made)
 }
 
-/// A curve over one column, or one curve for each value of a second column.
+/// The points of a curve over one column. If there is a second column, there is one line for each of its values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// The column along the curve.
@@ -92,19 +94,19 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Returns the number of points of one line.
+    /// Returns the number of points along each line.
     pub fn points(&self) -> usize {
         self.at.len().max(self.levels.len())
     }
 
-    /// Returns the number of lines.
+    /// Returns the number of lines, which is 1 without a second column.
     pub fn lines(&self) -> usize {
         self.by.as_ref().map_or(1, |(_, values)| values.len())
     }
 }
 
-/// Builds one curve for every column, and one for every pair of columns that share a term. Also returns a table of
-/// their points, ordered by curve and line. Other columns have their mean or first level.
+/// Builds one curve for every column, and one for every pair of columns that occur together in a term. Also returns a
+/// table of their points, ordered by curve and line. All other columns have their mean or their first level.
 ///
 /// # Errors
 /// Fails if a formula is invalid.
@@ -197,7 +199,7 @@ fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
         let terms = formula.terms(&others(formula, frame))?;
         let mut named = Vec::new();
         columns(&terms, false, &mut named);
-        // `Regression::new` has checked that every column exists.
+        // `Regression::new` has already checked that every column exists.
         complete(frame, &named, &formula.text)?;
         let mut of: Vec<Vec<String>> = Vec::new();
         for variable in &terms.variables {
@@ -223,7 +225,7 @@ fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
 }
 
 impl Causes {
-    /// Records the columns of an expression. Columns that represent levels inside it change by level.
+    /// Records the columns of an expression. `levels` says whether columns inside it represent levels.
     fn visit(&mut self, expr: &Expr, frame: &Frame, levels: bool, names: &mut Vec<String>) {
         match &expr.kind {
             Kind::Name(name) => {
@@ -253,7 +255,7 @@ impl Causes {
             Kind::Call(name, arguments) => {
                 let levels =
                     levels || matches!(name.as_str(), "factor" | "as.factor" | "ordered" | "mo");
-                // Times, regions and standard errors are properties of rows, and not causes.
+                // Times, regions and standard errors are properties of rows and not causes, so they have no effects.
                 let shown = match name.as_str() {
                     "ar" | "car" => 0,
                     "me" => 1,
@@ -311,7 +313,8 @@ fn levels(column: &FrameColumn) -> Vec<(String, FrameColumn)> {
     }
 }
 
-/// The values are `points` evenly spaced numbers over the range of a column, or three numbers around its mean.
+/// Returns the values of a column along a curve: `points` evenly spaced numbers over its range, or three numbers around
+/// its mean.
 fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, FrameColumn)> {
     let (FrameColumn::Numbers(x), Change::Number) = (column, change) else {
         return levels(column);
@@ -335,7 +338,7 @@ fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, Fr
     (0..points).map(labelled).collect()
 }
 
-/// Returns the value of a column while another column changes: its mean or its first level.
+/// Returns the value of a column while another column varies: its mean or its first level.
 fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     match (column, change) {
         (FrameColumn::Numbers(x), Change::Number) => FrameColumn::Numbers(vec![mean(&present(x))]),

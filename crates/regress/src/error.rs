@@ -1,4 +1,4 @@
-//! Errors in a formula, a prior or a table, with their location.
+//! Errors in a formula, a prior or a table, with their locations.
 
 use std::fmt;
 
@@ -23,14 +23,14 @@ impl Span {
     }
 }
 
-/// An error in a formula, a prior or a table. `Display` underlines its location and adds the remedy.
+/// An error in a formula, a prior or a table. Its `Display` implementation underlines the location and adds the remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// The problem, as a sentence without a full stop.
     pub message: String,
-    /// The text and the location in it, if the error has one.
+    /// The text that contains the error and the location in it, if the error has a location.
     pub place: Option<(String, Span)>,
-    /// The remedy, or an empty string.
+    /// The remedy, or an empty string if none is known.
     pub help: String,
 }
 
@@ -38,7 +38,7 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Creates an error without a location.
+    /// Creates an error without a location in a text.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -55,14 +55,14 @@ impl Error {
         }
     }
 
-    /// Adds a remedy.
+    /// Adds a remedy to the error.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self
     }
 
-    /// Adds a location if the error has none.
+    /// Adds a location to the error if it has none.
     #[must_use]
     pub fn or_at(mut self, text: &str, span: Span) -> Self {
         self.place.get_or_insert_with(|| (text.to_owned(), span));
@@ -74,7 +74,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if let Some((text, span)) = &self.place {
-            // A formula may span several lines, but the message shows it as one.
+            // A formula may span several lines, but the message shows it on one line.
             let shown: String = text
                 .chars()
                 .map(|c| if c.is_control() { ' ' } else { c })

@@ -1,5 +1,5 @@
-//! Evaluates expressions over a frame. Calls such as `poly(x, 3)` estimate a state from the data, so that new rows get
-//! the same columns.
+//! Evaluates expressions over the rows of a frame. Calls such as `poly(x, 3)` estimate a state from the data, so that
+//! new rows get the same columns.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use crate::error::{Error, Result};
 use crate::frame::{Factor, Frame, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// The state that a call, or a column of words, estimates from the data.
+/// The state that a call, or a column of words, estimates from the data of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Levels of a factor.
     Levels {
-        /// The levels in order.
+        /// The names of the levels, in order.
         levels: Vec<String>,
         /// Whether the levels are ordered.
         ordered: bool,
     },
-    /// The centre that is subtracted from a column, and the divisor.
+    /// The number that is subtracted from a column, and the divisor.
     Scale(f64, f64),
     /// The state of orthogonal polynomials.
     Polynomial(Polynomial),
@@ -29,34 +29,34 @@ pub enum State {
     Spline(Spline),
 }
 
-/// The states of calls, keyed by their text.
+/// The states of calls, keyed by the text of the call.
 pub type States = BTreeMap<String, State>;
 
 /// The values of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// One number for all rows.
+    /// One number that applies to all rows.
     Number(f64),
-    /// A number for each row.
+    /// One number per row.
     Numbers(Vec<f64>),
-    /// A truth value for each row.
+    /// One truth value per row, stored as 0 or 1.
     Truth(Vec<f64>),
-    /// Several columns, each with the suffix of its name.
+    /// Several columns, each with the suffix that distinguishes its name.
     Matrix(Vec<(String, Vec<f64>)>),
-    /// A factor.
+    /// A factor with one level per row.
     Factor(Factor),
 }
 
-/// Evaluates expressions over complete rows of a frame. In a fit it estimates the state of calls, and for new rows it
-/// uses the stored state.
+/// Evaluates expressions over the complete rows of a frame. In a fit it estimates the state of each call. For new rows
+/// it uses the stored states.
 pub struct Evaluator<'a> {
     /// The rows over which expressions are evaluated.
     pub frame: &'a Frame,
     /// The states of calls.
     pub states: &'a mut States,
-    /// Whether to estimate the states of calls that have none.
+    /// Whether to estimate the state of a call that has no stored state.
     pub learning: bool,
-    /// The text of the formula, for messages.
+    /// The text of the formula, which messages quote.
     pub text: &'a str,
 }
 
@@ -68,8 +68,8 @@ impl Evaluator<'_> {
     /// Evaluates an expression.
     ///
     /// # Errors
-    /// Fails if a column or a function is unknown, if an operation needs numbers but has words, or if a number is not
-    /// finite.
+    /// Fails if a column or a function is unknown, if an operation needs numbers but its operand has words, or if a
+    /// number is not finite.
     pub fn value(&mut self, expr: &Expr) -> Result<Value> {
         let value = self.raw(expr)?;
         let check = |x: &[f64]| x.iter().position(|x| !x.is_finite());
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
     /// Evaluates an expression as one number per row.
     ///
     /// # Errors
-    /// Fails as [`value`](Self::value) does, and if the expression has no numeric value.
+    /// Fails for the same reasons as [`value`](Self::value), and if the expression is not numeric.
     pub fn numbers(&mut self, expr: &Expr) -> Result<Vec<f64>> {
         let rows = self.frame.rows();
         match self.value(expr)? {
@@ -107,7 +107,7 @@ impl Evaluator<'_> {
                 format!("`{expr}` has several columns, but only one is possible here"),
             )),
             Value::Factor(factor) => {
-                // A single word turns a column of numbers into a factor, so the message quotes that word.
+                // A single word turns a column of numbers into a factor, so the message quotes this word.
                 let is_word = |level: &&String| level.parse::<f64>().is_err();
                 let example = factor.levels.iter().find(is_word).or(factor.levels.first());
                 let example = example.map_or("", String::as_str);
@@ -158,7 +158,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Converts a factor to the stored levels, or stores its levels in a fit.
+    /// Converts a factor to the stored levels. In a fit, it stores the levels of the factor instead.
     pub fn factor(&mut self, expr: &Expr, found: Factor) -> Result<Factor> {
         let key = expr.to_string();
         match self.states.get(&key) {
@@ -341,7 +341,7 @@ impl Evaluator<'_> {
         ))
     }
 
-    /// Returns an integer argument of a call, by name or position. `usual` is the default.
+    /// Returns an integer argument of a call, which is given by name or by position. `usual` is the default value.
     pub fn count(
         &self,
         arguments: &[Argument],
@@ -451,7 +451,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns an argument by one of its names, or by its position among the arguments without names.
+/// Returns an argument that is given by one of its names, or by its position among the unnamed arguments.
 pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> Option<&'a Expr> {
     let named = |a: &&Argument| a.name.as_deref().is_some_and(|name| names.contains(&name));
     let by_name = arguments.iter().find(named);

@@ -1,29 +1,30 @@
-//! The content of a formula: a response with its additions, and the terms of a linear predictor, expanded by R's rules
-//! (Wilkinson and Rogers, Symbolic description of factorial models, 1973; Chambers and Hastie, 1992).
+//! The content of a formula. It consists of a response with its additions, and of the terms of a linear predictor,
+//! which are expanded by R's rules (Wilkinson and Rogers, Symbolic description of factorial models, 1973; Chambers and
+//! Hastie, 1992).
 
 use crate::error::{Error, Result, Span};
 use crate::syntax::{Expr, Kind, parse};
 
-/// A formula with its text.
+/// A parsed formula together with its text.
 #[derive(Clone, Debug)]
 pub struct Formula {
     /// The text that the user wrote.
     pub text: String,
-    /// The left side of `~`.
+    /// The left-hand side of `~`.
     pub response: Response,
-    /// The right side of `~`. It is not expanded, because `.` needs a table.
+    /// The right-hand side of `~`. It is not expanded yet, because expanding `.` requires a table.
     pub right: Expr,
-    /// The parameters on the right side that have their own formulas. If there are any, the right side is computed as a
-    /// function.
+    /// The parameters on the right-hand side that have formulas of their own. If there are any, the right-hand side is
+    /// evaluated as a function.
     pub parameters: Vec<String>,
 }
 
-/// The left side of a formula.
+/// The left-hand side of a formula.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The response: a column, a function of columns, or `cbind(successes, failures)`.
+    /// The value of the response: a column, a function of columns, or `cbind(successes, failures)`.
     pub value: Expr,
-    /// The additions, such as `trials(n)`, `cens(c)` or `weights(w)`.
+    /// The additions to the response, such as `trials(n)`, `cens(c)` or `weights(w)`.
     pub additions: Vec<Expr>,
 }
 
@@ -31,7 +32,7 @@ impl Formula {
     /// Parses a formula.
     ///
     /// # Errors
-    /// Fails if the formula is invalid, or has no left side.
+    /// Fails if the formula is invalid or has no left-hand side.
     pub fn parse(text: &str) -> Result<Self> {
         let expr = parse(text)?;
         let span = expr.span;
@@ -62,17 +63,17 @@ impl Formula {
         })
     }
 
-    /// Returns whether a name occurs on the right side of `~`.
+    /// Returns whether a name occurs on the right-hand side of `~`.
     pub fn mentions(&self, name: &str) -> bool {
         let mut names = Vec::new();
         self.right.columns(&mut names);
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// Expands the terms of the formula. `others` are the columns that `.` denotes.
+    /// Expands the right-hand side into terms. `others` contains the columns that `.` denotes.
     ///
     /// # Errors
-    /// Fails if a term is invalid. The error has its location.
+    /// Fails if a term is invalid. The error contains the location of the term.
     pub fn terms(&self, others: &[String]) -> Result<Terms> {
         if self.parameters.is_empty() {
             return expand(&self.text, &self.right, others);
@@ -112,21 +113,21 @@ fn sum(expr: Expr, found: &mut Vec<Expr>) {
 pub struct Terms {
     /// Whether the predictor has an intercept.
     pub intercept: bool,
-    /// The variables in order of occurrence.
+    /// The variables of the terms, in order of occurrence.
     pub variables: Vec<Expr>,
-    /// The terms. Each is a product of variables, given by their indices in increasing order.
+    /// The terms. Each term is a product of variables, given by their indices in increasing order.
     pub fixed: Vec<Vec<usize>>,
     /// The group effects.
     pub groups: Vec<Group>,
-    /// Columns with coefficient 1, from `offset(x)`.
+    /// The columns of `offset(x)` terms, which have a coefficient of 1.
     pub offsets: Vec<Expr>,
-    /// Calls of functions in [`SPECIAL`], which are whole terms.
+    /// Calls of functions in [`SPECIAL`], each of which is a whole term.
     pub special: Vec<Expr>,
-    /// A function of columns and of parameters with their own formulas, instead of terms.
+    /// A function of columns and of parameters with formulas of their own, which replaces the terms.
     pub computed: Option<Computed>,
 }
 
-/// A function of columns and of parameters.
+/// A function of columns and of parameters, which replaces the terms of a linear predictor.
 #[derive(Clone, Debug)]
 pub struct Computed {
     /// The expression that the user wrote.
@@ -135,14 +136,14 @@ pub struct Computed {
     pub columns: Vec<Expr>,
 }
 
-/// Group effects, written `(terms | factors)`.
+/// Group effects, which formulas write as `(terms | factors)`.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The terms whose effects differ between groups.
+    /// The terms whose effects vary between groups.
     pub terms: Terms,
-    /// The factors whose combinations are the groups.
+    /// The factors whose combinations define the groups.
     pub factors: Vec<Expr>,
-    /// Whether the effects are correlated.
+    /// Whether the effects of a group are correlated.
     pub correlated: bool,
     /// The name that correlated effects of several parameters share, such as `p` in `(x |p| g)`.
     pub shared: Option<String>,
@@ -151,23 +152,24 @@ pub struct Group {
 }
 
 impl Group {
-    /// Returns the name of the grouping, such as `a` or `a:b`.
+    /// Returns the name of the grouping factor, such as `a` or `a:b`.
     pub fn name(&self) -> String {
         let names = self.factors.iter().map(ToString::to_string);
         names.collect::<Vec<_>>().join(":")
     }
 }
 
-/// Functions that can only be whole terms.
+/// Functions whose calls can only be whole terms.
 pub const SPECIAL: [&str; 8] = ["s", "t2", "gp", "mo", "me", "mi", "ar", "car"];
 
-/// The name of the grouping for multiple membership.
+/// The function that declares a grouping with multiple membership.
 pub const MEMBERSHIP: &str = "mm";
 
-/// The name of the grouping whose effects have different standard deviations for the levels of another column.
+/// The function that declares a grouping whose effects have different standard deviations for the levels of another
+/// column.
 pub const GROUPING: &str = "gr";
 
-/// Functions of other packages that Jensen does not have, each with a replacement.
+/// Functions of other packages that Jensen does not support, each with a suggested replacement.
 const ABSENT: [(&str, &str); 7] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
     ("ti", "write t2(x, z), which includes the main effects"),
@@ -194,10 +196,10 @@ const ABSENT: [(&str, &str); 7] = [
     ),
 ];
 
-/// Expands the right side of a formula. `others` are the columns that `.` denotes.
+/// Expands the right-hand side of a formula into terms. `others` contains the columns that `.` denotes.
 ///
 /// # Errors
-/// Fails if a term is invalid. The error has its location.
+/// Fails if a term is invalid. The error contains the location of the term.
 pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
     let mut expander = Expander {
         text,
@@ -208,7 +210,7 @@ pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
     let mut terms = expander.terms;
     terms.intercept = sum.intercept.unwrap_or(true);
     terms.fixed = sum.terms;
-    // R orders terms by degree, and by occurrence within one degree.
+    // R orders terms by degree, and terms of the same degree by occurrence.
     terms.fixed.sort_by_key(Vec::len);
     Ok(terms)
 }
@@ -471,7 +473,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// In a grouping on the right of the bar, `a/b` means `a` and `a:b`.
+    /// Collects the groupings of an expression. To the right of the bar, `a/b` means `a` and `a:b`.
     fn grouping(&self, expr: &Expr, found: &mut Vec<Vec<Expr>>) -> Result<()> {
         match &expr.kind {
             Kind::Name(_) => found.push(vec![expr.clone()]),

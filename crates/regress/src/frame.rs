@@ -1,4 +1,4 @@
-//! The table of a regression, with named columns of numbers, truth values and factors.
+//! The table of a regression. Its named columns contain numbers, truth values or factors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameColumn {
-    /// Numbers, with NaN for missing ones.
+    /// Numbers, in which NaN marks a missing value.
     Numbers(Vec<f64>),
-    /// Truth values, stored as 0 and 1, with NaN for missing ones.
+    /// Truth values, stored as 0 and 1, in which NaN marks a missing value.
     Truth(Vec<f64>),
     /// Words, stored as a factor.
     Factor(Factor),
@@ -21,16 +21,16 @@ pub enum FrameColumn {
 /// Words, stored as indices of their levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// The index of each row's level, or `None` if the value is missing.
+    /// The index of each row's level, or `None` where the value is missing.
     pub codes: Vec<Option<u32>>,
-    /// The levels in order. Factors for other rows can share them.
+    /// The names of the levels, in order. Factors for other rows can share them.
     pub levels: Arc<[String]>,
     /// Whether the levels are ordered.
     pub ordered: bool,
 }
 
 impl Factor {
-    /// Creates a factor of words, with levels in alphabetical order.
+    /// Creates a factor from words. Its levels are in alphabetical order.
     pub fn of_words<S: AsRef<str>>(words: &[Option<S>]) -> Self {
         let mut levels: Vec<&str> = words.iter().flatten().map(AsRef::as_ref).collect();
         levels.sort_unstable();
@@ -48,7 +48,7 @@ impl Factor {
         }
     }
 
-    /// Creates a factor of numbers, with levels in increasing order.
+    /// Creates a factor from numbers. Its levels are in increasing order.
     pub fn of_numbers(numbers: &[f64]) -> Self {
         let mut levels: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
         levels.sort_unstable_by(f64::total_cmp);
@@ -64,7 +64,7 @@ impl Factor {
         }
     }
 
-    /// Creates a factor with the same levels and these codes, for other rows.
+    /// Creates a factor with the same levels and the given codes, for other rows.
     #[must_use]
     pub fn with_codes(&self, codes: Vec<Option<u32>>) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Factor {
         }
     }
 
-    /// Returns the factor for the rows `rows`, without unused levels.
+    /// Returns the factor for the given rows, without levels that these rows do not use.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
@@ -97,10 +97,10 @@ impl Factor {
         }
     }
 
-    /// Converts the codes to indices into `levels`, so that each row keeps its word.
+    /// Converts the codes to indices into `levels`. Each row keeps its word.
     ///
     /// # Errors
-    /// Returns the first word that is not a level.
+    /// Fails with the first word that is not in `levels`.
     pub fn among(&self, levels: &[String]) -> std::result::Result<Self, String> {
         let mut known = BTreeMap::new();
         for (at, level) in levels.iter().enumerate() {
@@ -142,7 +142,7 @@ impl FrameColumn {
         self.len() == 0
     }
 
-    /// Returns whether the value of a row is missing.
+    /// Returns whether the value in a row is missing.
     pub fn is_missing(&self, row: usize) -> bool {
         match self {
             Self::Numbers(x) | Self::Truth(x) => x[row].is_nan(),
@@ -150,7 +150,7 @@ impl FrameColumn {
         }
     }
 
-    /// Returns the column in the rows `rows`.
+    /// Returns the column for the given rows.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         let numbers = |x: &[f64]| rows.iter().map(|row| x[*row]).collect();
@@ -162,7 +162,7 @@ impl FrameColumn {
     }
 }
 
-/// Named columns of the same length.
+/// Named columns with the same number of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
     /// The name of the table in messages.
@@ -170,7 +170,7 @@ pub struct Frame {
     names: Vec<String>,
     columns: Vec<FrameColumn>,
     rows: usize,
-    /// The maps that formulas refer to, by file name.
+    /// The maps to which formulas refer, keyed by file name.
     pub graphs: BTreeMap<String, Adjacency>,
 }
 
@@ -178,7 +178,7 @@ impl Frame {
     /// Creates a frame from columns.
     ///
     /// # Errors
-    /// Fails if columns differ in length, or if two columns have the same name.
+    /// Fails if the columns differ in length, or if two columns have the same name.
     pub fn new(source: impl Into<String>, columns: Vec<(String, FrameColumn)>) -> Result<Self> {
         let source = source.into();
         let rows = columns.first().map_or(0, |(_, column)| column.len());
@@ -206,7 +206,7 @@ impl Frame {
         })
     }
 
-    /// Converts a table. Words become factors, and `true` and `false` become truth values.
+    /// Converts a table. Words become factors, and columns of `true` and `false` become truth values.
     pub fn of_table(table: &Table) -> Self {
         let truth = |word: &str| match word {
             "TRUE" | "True" | "true" => Some(1.0),
@@ -246,7 +246,7 @@ impl Frame {
         &self.names
     }
 
-    /// Iterates over the columns with their names.
+    /// Iterates over the columns, each with its name.
     pub fn columns(&self) -> impl Iterator<Item = (&String, &FrameColumn)> {
         self.names.iter().zip(&self.columns)
     }
@@ -257,7 +257,7 @@ impl Frame {
         Some(&self.columns[at])
     }
 
-    /// Returns a copy with this column replaced or added.
+    /// Returns a copy of the frame in which this column is replaced or added.
     #[must_use]
     pub fn with(&self, name: &str, column: FrameColumn) -> Self {
         let mut made = self.clone();
@@ -267,7 +267,7 @@ impl Frame {
         made
     }
 
-    /// Returns the frame in the rows `rows`, without a copy of single rows if these are all rows.
+    /// Returns the frame for the given rows. If these are all rows, the columns are cloned as a whole.
     pub fn rows_of(&self, rows: &[usize]) -> Self {
         match rows.len() == self.rows {
             true => self.clone(),
@@ -275,7 +275,7 @@ impl Frame {
         }
     }
 
-    /// Returns the frame in the rows `rows`.
+    /// Returns the frame for the given rows.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
         Self {
@@ -287,7 +287,7 @@ impl Frame {
         }
     }
 
-    /// Returns the error for a name without a column.
+    /// Returns the error for a name that no column has.
     pub fn unknown(&self, name: &str) -> Error {
         let error = Error::new(format!("{} has no column `{name}`", self.source));
         let near = jensen_data::similar_name(name, self.names.iter().map(String::as_str));

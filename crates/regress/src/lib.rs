@@ -1,6 +1,6 @@
-//! Regressions: turns a formula and a table into a readable Stan program and its data.
+//! Regressions. The crate turns a formula and a table into a readable Stan program and its data.
 //!
-//! This crate does not fit models, open files or print. Jensen fits the programs like any other Stan program.
+//! This crate does not fit models, open files or print. Other crates fit its programs as they fit any Stan program.
 //!
 //! | file | subject |
 //! | --- | --- |

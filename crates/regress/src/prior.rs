@@ -1,7 +1,7 @@
-//! Priors of the user, default priors, and the parameters to which they apply.
+//! Priors that the user gives, default priors, and the parameters to which they apply.
 //!
-//! The target of a prior is a parameter under its printed name, as in `b[x] ~ normal(0, 1)`, or a class of parameters,
-//! as in `b ~ normal(0, 1)`.
+//! The target of a prior is a single parameter under its printed name, as in `b[x] ~ normal(0, 1)`, or a class of
+//! parameters, as in `b ~ normal(0, 1)`.
 
 use crate::error::{Error, Result, Span};
 
@@ -25,7 +25,7 @@ const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("std_normal", 0),
 ];
 
-/// Joint priors of all coefficients, with their arguments. The default values are the defaults of brms 2.18.
+/// Joint priors of all coefficients and their arguments. The default values of the arguments are those of brms 2.18.
 const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
     (
         "horseshoe",
@@ -48,7 +48,7 @@ const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
 pub struct Given {
     /// The text that the user wrote.
     pub text: String,
-    /// The name of the parameter or the class.
+    /// The name of the parameter or of the class of parameters.
     pub target: String,
     /// The name of the distribution.
     pub name: String,
@@ -163,7 +163,7 @@ impl Given {
         SHRINKAGE.iter().any(|(known, _)| *known == self.name)
     }
 
-    /// Returns the distribution in Stan's syntax.
+    /// Returns the distribution in Stan syntax.
     pub fn density(&self) -> String {
         format!("{}({})", self.name, self.arguments)
     }
@@ -206,9 +206,9 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
 /// A prior that the program uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Used {
-    /// The name of the parameter or the class.
+    /// The name of the parameter or of the class of parameters.
     pub target: String,
-    /// The distribution in Stan's syntax.
+    /// The distribution in Stan syntax.
     pub density: String,
     /// Whether the user specified the prior.
     pub given: bool,
@@ -219,9 +219,9 @@ pub struct Used {
 pub struct Priors {
     given: Vec<(Given, bool)>,
     names: Vec<String>,
-    /// The priors that the program uses, in its order.
+    /// The priors that the program uses, in the order in which it uses them.
     pub used: Vec<Used>,
-    /// The log densities of the priors in Stan's syntax.
+    /// The log densities of the priors, in Stan syntax.
     pub terms: Vec<String>,
 }
 
@@ -238,13 +238,13 @@ impl Priors {
         })
     }
 
-    /// Finds the user's prior for a parameter. `names` are the parameter's name and its classes, starting with the most
-    /// specific. If several priors match a name, the last one applies.
+    /// Returns the user's prior for a parameter. `names` contains the parameter's name and its classes, starting with
+    /// the most specific. If several priors match the same name, the last one applies.
     pub fn find(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, false)
     }
 
-    /// Finds the user's joint prior of all coefficients.
+    /// Returns the user's joint prior of all coefficients, if there is one.
     pub fn shrinkage(&mut self, names: &[&str]) -> Option<Given> {
         self.search(names, true)
     }
@@ -281,10 +281,10 @@ impl Priors {
         }
     }
 
-    /// Checks that the target of every prior exists.
+    /// Checks that every prior has a target in the model.
     ///
     /// # Errors
-    /// Fails if a prior has no target in the model.
+    /// Fails if the target of a prior does not exist in the model.
     pub fn all_found(&self) -> Result<()> {
         let Some((given, _)) = self.given.iter().find(|(_, found)| !found) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Checks that the values of a response are possible in its family.
+//! Checks that the values of a response are possible under its family.
 
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
@@ -6,7 +6,7 @@ use crate::family::{Family, Response as Kinds};
 use crate::response::Observed;
 use crate::syntax::Expr;
 
-/// The check of a value, its description, and the families to use instead.
+/// The check of a value, a description of the possible values, and the families to use instead.
 type Range = (fn(f64) -> bool, &'static str, &'static str);
 
 fn whole(y: f64) -> bool {

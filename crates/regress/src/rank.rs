@@ -1,14 +1,14 @@
-//! Detection of linearly dependent columns.
+//! Detects linearly dependent columns.
 
 use crate::basis::mean;
 use crate::error::Span;
 use crate::syntax::{Expr, Kind};
 
-/// Finds the first column that is a linear combination of earlier columns (and of a constant). Returns its index and
-/// the indices of the columns in the combination.
+/// Finds the first column that is a linear combination of earlier columns, and of a constant if there is an intercept.
+/// Returns the index of this column and the indices of the columns in the combination.
 pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<usize>)> {
-    // As in R's `lm`, the criterion is the norm of the residual of a column after projection on the earlier ones,
-    // relative to its own norm.
+    // The criterion is the norm of the residual after projecting a column on the earlier ones, relative to the norm of
+    // the column itself. R's `lm` uses the same criterion.
     const LEFT: f64 = 1e-7;
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -20,7 +20,7 @@ pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<us
             rest.iter_mut().for_each(|x| *x -= middle);
         }
         let mut takes_part = Vec::new();
-        // The projection runs twice, because the second run removes the rounding errors of the first.
+        // The projection runs twice, because the second run removes the rounding errors of the first run.
         for round in 0..2 {
             for (of, unit) in basis.iter().enumerate() {
                 let along: f64 = unit.iter().zip(&rest).map(|(u, x)| u * x).sum();
@@ -40,8 +40,8 @@ pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<us
     None
 }
 
-/// Returns the location of a column's term, which is the longest part of the expression with which the column's name
-/// begins.
+/// Returns the location of the term that gave a column. It is the longest part of the expression that is also the
+/// beginning of the column's name.
 pub fn place(expr: &Expr, name: &str) -> Span {
     fn search<'a>(expr: &'a Expr, name: &str, found: &mut Option<&'a Expr>) {
         let text = expr.to_string();

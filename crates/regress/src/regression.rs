@@ -1,4 +1,4 @@
-//! A regression with its formulas, family and table, and the state that gives new rows the same columns.
+//! A regression. It consists of formulas, a family and a table, and of the state that gives new rows the same columns.
 
 use std::collections::BTreeMap;
 
@@ -20,19 +20,19 @@ use crate::syntax::Kind;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// The formula of the mean, such as `y ~ x`, followed by formulas of other parameters such as `sigma ~ x` or `nu =
+    /// The formula of the mean, such as `y ~ x`. Formulas of other parameters follow it, such as `sigma ~ x` or `nu =
     /// 4`.
     pub formulas: Vec<String>,
-    /// The family, with its link in parentheses if it is not the default one. The default family is gaussian.
+    /// The family, followed by the link in parentheses unless it is the default link. The default family is gaussian.
     pub family: Option<String>,
-    /// The contrasts of factors. The default is treatment.
+    /// The coding of factors. The default is treatment contrasts.
     pub contrasts: Option<String>,
     /// The priors, such as `b ~ normal(0, 1)`.
     pub priors: Vec<String>,
-    /// Whether to omit the data and fit only the prior.
+    /// Whether to leave out the data and fit only the prior.
     pub prior_only: bool,
-    /// Whether to report the log likelihood and a replicate of each row. By default this depends on the number of rows,
-    /// and the limit is 2000.
+    /// Whether to report the log likelihood and a replicate of each row. By default they are reported for up to 2000
+    /// rows.
     pub pointwise: Option<bool>,
 }
 
@@ -49,25 +49,26 @@ pub struct Regression {
     pub family: &'static Family,
     /// The link of the family's mean.
     pub link: Link,
-    /// The state that predictions at new rows need.
+    /// The state that predictions at new rows require.
     pub learnt: Learnt,
-    /// Linear predictors of the mean, or of each category except the first, followed by those of other parameters.
+    /// The linear predictors of the mean, or of each category except the first. The predictors of other parameters
+    /// follow.
     pub predictors: Vec<Predictor>,
     /// Linear predictors of imputed columns.
     pub imputed: Vec<Predictor>,
     /// Columns with unknown values.
     pub unknowns: Vec<Unknown>,
-    /// Estimated parameters of the family that have no formula.
+    /// The estimated parameters of the family that have no formula.
     pub plain: Vec<Parameter>,
-    /// Parameters with a fixed value.
+    /// The parameters with a fixed value, keyed by name.
     pub fixed: BTreeMap<String, f64>,
-    /// The response in the used rows.
+    /// The response in the rows that the regression uses.
     pub observed: Observed,
-    /// The indices of the rows used, from 0.
+    /// The indices of the rows that the regression uses, from 0.
     pub rows: Vec<usize>,
-    /// Number of rows in the table.
+    /// The number of rows in the table, including rows that are not used.
     pub of_rows: usize,
-    /// Used columns with missing values, and the number of missing values.
+    /// The columns that the regression uses and that have missing values, each with the number of its missing values.
     pub missing: Vec<(String, usize)>,
     /// The name of the table.
     pub source: String,
@@ -150,15 +151,15 @@ impl Regression {
         Ok(made)
     }
 
-    /// Builds the predictors of new rows from the stored state. It omits rows with missing values, and ignores the
-    /// response.
+    /// Builds the predictors of new rows from the stored state. Rows with missing values are omitted, and the response
+    /// is ignored.
     ///
     /// # Errors
-    /// Fails if a column is missing, or has values that are not in the fit.
+    /// Fails if a column is missing, or if it has values that the fit does not know.
     pub fn for_rows(request: &Request, learnt: &Learnt, frame: &Frame) -> Result<Self> {
         let (family, link) = family(request)?;
         let mut formulas = Formulas::parse(request, family)?;
-        // New rows must have the values that a fit would impute.
+        // New rows must contain the values that a fit would impute.
         formulas.imputed.clear();
         let mut keep: Vec<usize> = (0..frame.rows()).collect();
         let mut missing = Vec::new();
@@ -191,7 +192,7 @@ impl Regression {
                 "no row has a value in every column that the formulas use",
             ));
         }
-        // The number of trials and the exposure of a row belong to its prediction.
+        // A prediction needs the number of trials and the exposure of its row.
         let mut evaluator = made.evaluator(&used, &formulas.mean.text, false);
         made.observed = exposed(&formulas.mean.response, family, &mut evaluator)?;
         made.observed.categories = match learnt.states.get(CATEGORIES) {
@@ -203,8 +204,8 @@ impl Regression {
         Ok(made)
     }
 
-    /// Removes the effects of groups and regions, and sets every row to one trial, for the population-level effects of
-    /// columns.
+    /// Removes the effects of groups and regions, and sets the number of trials in every row to one. The expected
+    /// values then show the population-level effects of columns.
     #[must_use]
     pub fn of_population(mut self) -> Self {
         for predictor in &mut self.predictors {
@@ -214,7 +215,7 @@ impl Regression {
         self.of_one_trial()
     }
 
-    /// Sets every row to one trial, so that expected values are probabilities.
+    /// Sets the number of trials in every row to one, so that expected values are probabilities.
     #[must_use]
     pub fn of_one_trial(mut self) -> Self {
         if let Some(trials) = &mut self.observed.trials {
@@ -223,7 +224,7 @@ impl Regression {
         self
     }
 
-    /// Returns the names of the map files in the formulas.
+    /// Returns the names of the map files to which the formulas refer.
     ///
     /// # Errors
     /// Fails if a formula is invalid.
@@ -324,8 +325,8 @@ impl Regression {
         Ok(())
     }
 
-    /// Checks that autoregressions belong to a family with residuals, and that imputed columns have a formula and a
-    /// use.
+    /// Checks that autoregressions occur only in families with residuals, and that every imputed column has a formula
+    /// and is used.
     fn check_terms(&self, formulas: &Formulas) -> Result<()> {
         let text = &formulas.mean.text;
         let whole = Span {
@@ -409,14 +410,14 @@ impl Regression {
         Ok(())
     }
 
-    /// Returns whether a parameter belongs to a nonlinear formula and is neither the mean nor a parameter of the
+    /// Returns whether a parameter belongs to a nonlinear formula, but is neither the mean nor a parameter of the
     /// family.
     pub fn is_of_formula(&self, parameter: &str) -> bool {
         let of_mean = parameter == "mu" || parameter.starts_with("mu_");
         !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
     }
 
-    /// Returns the name that groups share if their effects are correlated with effects of other predictors.
+    /// Returns the shared name of group effects that are correlated with effects of other predictors, if there is one.
     pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
         let shared = groups.shared.as_deref()?;
         let all = self.predictors.iter().chain(&self.imputed);
@@ -459,14 +460,14 @@ impl Regression {
         Ok(())
     }
 
-    /// Returns whether to report a log likelihood and a replicate of each row.
+    /// Returns whether to report the log likelihood and a replicate of each row.
     pub fn pointwise(&self) -> bool {
         self.request
             .pointwise
             .unwrap_or(self.rows.len() <= POINTWISE)
     }
 
-    /// Returns notes for the user about the rows.
+    /// Returns notes for the user about the rows that the regression uses.
     pub fn notes(&self) -> Vec<String> {
         let dropped = self.of_rows - self.rows.len();
         let mut notes = Vec::new();
@@ -486,8 +487,8 @@ impl Regression {
         notes
     }
 
-    /// Returns a note if a column separates the two outcomes perfectly, because the prior then determines its
-    /// coefficient.
+    /// Returns a note if a column separates the two outcomes perfectly. The coefficient of such a column is determined
+    /// by its prior.
     fn separated(&self) -> Option<String> {
         if self.family.response != Kinds::Binary || self.request.prior_only {
             return None;
@@ -511,13 +512,13 @@ impl Regression {
         None
     }
 
-    /// Returns the initial value of the predictor, which is the link of the response's mean, and the standard deviation
-    /// of the response.
+    /// Returns the initial value of the predictor, which is the link function at the response's mean, and the standard
+    /// deviation of the response.
     pub fn location_and_scale(&self) -> (f64, f64) {
         let values = &self.observed.values;
         let location = match self.family.response {
             Kinds::Ordinal | Kinds::Nominal | Kinds::Counts | Kinds::Shares | Kinds::Angle => 0.0,
-            // A hazard relative to the baseline, or a drift, has no preferred direction.
+            // A hazard relative to a baseline, and a drift, have no preferred direction.
             _ if ["cox", "wiener"].contains(&self.family.name) => 0.0,
             Kinds::Trials => {
                 let trials = self.observed.trials.iter().flatten().sum::<f64>();

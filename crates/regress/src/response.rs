@@ -1,4 +1,4 @@
-//! The left side of a formula over the rows, with values, trials, censoring and weights.
+//! The left-hand side of a formula, evaluated over the rows: values, trials, censoring and weights.
 
 use crate::basis::hazards;
 use crate::error::{Error, Result};
@@ -12,32 +12,32 @@ use crate::syntax::{Argument, Expr, Kind};
 /// The observed response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// The expression in the formula.
+    /// The expression of the response in the formula.
     pub name: String,
-    /// The values of the response. Categories have the values 1, 2, ….
+    /// The values of the response. Categories are represented by the values 1, 2, ….
     pub values: Vec<f64>,
     /// The names of the categories.
     pub categories: Vec<String>,
-    /// Counts or shares of each category, for families with one column per category.
+    /// The counts or shares of each category, for families that have one column per category.
     pub parts: Vec<Vec<f64>>,
-    /// The number of trials of each row, for families with trials.
+    /// The number of trials in each row, for families that have trials.
     pub trials: Option<Vec<f64>>,
     /// The weight of each row.
     pub weights: Option<Vec<f64>>,
-    /// The censoring of each row: −1 if the response is at most the value, 1 if it is at least the value, and 0 if it
-    /// equals the value.
+    /// The censoring of each row. It is −1 if the response is at most the value, 1 if the response is at least the
+    /// value, and 0 if the response equals the value.
     pub censored: Option<Vec<f64>>,
-    /// The boundary that the diffusion reached in each row, where 1 is the upper boundary.
+    /// The boundary that the diffusion reached in each row. The value 1 is the upper boundary.
     pub decisions: Option<Vec<f64>>,
-    /// The basis functions of a baseline hazard at the responses, and their integrals.
+    /// The basis functions of a baseline hazard at the responses, and the integrals of these functions.
     pub hazards: Option<[Vec<Vec<f64>>; 2]>,
     /// The known standard error of each row.
     pub errors: Option<Vec<f64>>,
     /// Whether to estimate a residual standard deviation in addition to the known errors.
     pub with_sigma: bool,
-    /// The exposure of each row, which is the factor of a rate.
+    /// The exposure of each row, by which its rate is multiplied.
     pub rate: Option<Vec<f64>>,
-    /// Truncation bounds, outside which no observation is possible.
+    /// The truncation bounds. No observation is possible outside them.
     pub bounds: [Option<f64>; 2],
 }
 
@@ -54,13 +54,13 @@ const ADDITIONS: [(&str, &str); 7] = [
 const ADDITIONS_ARE: &str =
     "additions are trials(n), weights(w), cens(c), dec(d), trunc(lb = 0), se(s), rate(e)";
 
-/// The key under which the states contain the categories.
+/// The key under which the categories are stored among the states.
 pub const CATEGORIES: &str = "categories of the response";
 
-/// Evaluates a left side for a family.
+/// Evaluates the left-hand side of a formula for a family.
 ///
 /// # Errors
-/// Fails if a value is impossible in the family, or the family does not support an addition.
+/// Fails if a value is impossible under the family, or if the family does not support an addition.
 pub fn observed(
     response: &Response,
     family: &Family,
@@ -79,7 +79,7 @@ pub fn observed(
     Ok(made)
 }
 
-/// Evaluates the additions that new rows need: trials, exposure and standard errors.
+/// Evaluates the additions that predictions at new rows need: trials, exposure and standard errors.
 ///
 /// # Errors
 /// Fails if an addition cannot be evaluated.
@@ -289,7 +289,7 @@ fn meant(
     }
 }
 
-/// Reads the values of `cbind(a, b, …)`, which are successes and failures, or a column for each category.
+/// Reads the values of `cbind(a, b, …)`. The columns are successes and failures, or one column per category.
 fn several(
     expr: &Expr,
     arguments: &[Argument],
@@ -325,7 +325,7 @@ fn several(
     evaluator.states.insert(CATEGORIES.to_owned(), state);
     match family.response {
         Kinds::Counts => made.trials = Some(sums.clone()),
-        // Stan's density requires sums of 1 to eight digits.
+        // Stan's density requires that the sums equal 1 to eight digits.
         _ => {
             for part in &mut parts {
                 part.iter_mut().zip(&sums).for_each(|(y, sum)| *y /= sum);
@@ -337,7 +337,7 @@ fn several(
     Ok(())
 }
 
-/// Reads the values of `mvbind(a, b, …)`, which has a column for each response.
+/// Reads the values of `mvbind(a, b, …)`, which has one column per response.
 fn responses(
     expr: &Expr,
     arguments: &[Argument],
@@ -377,7 +377,7 @@ fn responses(
     Ok(())
 }
 
-/// An expression with several columns is only valid as `cbind(successes, failures)`.
+/// Returns the values of a response. An expression with several columns is valid only as `cbind(successes, failures)`.
 fn values(
     expr: &Expr,
     family: &Family,

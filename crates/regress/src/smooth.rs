@@ -1,25 +1,27 @@
-//! Smooth functions as the sum of a straight line and penalised functions whose weights are group effects (Wood,
-//! Generalized additive models, 2017, section 5.8; Wood, Scheipl and Faraway, Statistics and Computing 23, 2013, for
-//! products).
+//! Smooth functions, each of which is the sum of a straight line and of penalised functions whose weights are group
+//! effects (Wood, Generalized additive models, 2017, section 5.8; for products Wood, Scheipl and Faraway, Statistics
+//! and Computing 23, 2013).
 
 use serde::{Deserialize, Serialize};
 
 use crate::basis::{Cubic, eigen, mean, quantile};
 
-/// Eigenvalues of a penalty below this share of the largest belong to its null space, which is exact up to rounding.
+/// Eigenvalues of a penalty belong to its null space if they are below this share of the largest eigenvalue. The null
+/// space is exact up to rounding.
 const NULL: f64 = 1e-9;
 
 /// The state of a smooth of one column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Smooth {
     cubic: Cubic,
-    /// Matrix of the linear map from values at knots to penalised functions of unit penalty.
+    /// The matrix that maps values at the knots to the penalised functions, which have unit penalty.
     functions: Vec<Vec<f64>>,
     /// The centre of the column and half of its range, for the linear part.
     line: Option<[f64; 2]>,
-    /// The mean and slope of each function over the rows. The linear part represents these instead.
+    /// The mean and the slope of each function over the rows, which are subtracted because the linear part represents
+    /// them.
     removed: Vec<[f64; 2]>,
-    /// The factor that makes the mean square of a row equal to 1.
+    /// The factor by which the functions are multiplied so that the mean square of a row is 1.
     scale: f64,
 }
 
@@ -68,7 +70,8 @@ impl Smooth {
         Some(made)
     }
 
-    /// Returns the linear column, centred and divided by half of the range. Returns `None` for periodic smooths.
+    /// Returns the linear column, which is centred and divided by half of the range. Returns `None` for periodic
+    /// smooths.
     pub fn line(&self, x: &[f64]) -> Option<Vec<f64>> {
         let [centre, half] = self.line?;
         Some(x.iter().map(|x| (x - centre) / half).collect())
@@ -103,7 +106,7 @@ pub fn distinct(x: &[f64]) -> Vec<f64> {
     values
 }
 
-/// Computes the mean of a column and its slope on a centred line.
+/// Computes the mean of a column and the slope of its regression on a centred line.
 fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     let level = mean(column);
     let slope = line.map_or(0.0, |line| {
@@ -113,15 +116,16 @@ fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     [level, slope]
 }
 
-/// The state of a smooth of two columns, whose functions are products of the columns' functions.
+/// The state of a smooth of two columns, whose functions are products of functions of one column each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     margins: [Smooth; 2],
-    /// The mean that is subtracted from each column, block by block, and the factor after the subtraction.
+    /// The mean that is subtracted from each column, and the factor that is applied afterwards, block by block.
     centred: Vec<(Vec<f64>, f64)>,
 }
 
-/// The columns of a smooth: unpenalised columns, and blocks of penalised columns with one scale per block.
+/// The columns of a smooth. Unpenalised columns are separate, and penalised columns form blocks that have one scale
+/// each.
 pub struct Columns {
     /// The unpenalised columns, each with the suffix of its name.
     pub free: Vec<(String, Vec<f64>)>,
@@ -130,7 +134,7 @@ pub struct Columns {
 }
 
 impl Product {
-    /// Creates the product of two smooths over the rows with values `x` and `z`.
+    /// Creates the product of two smooths over the rows whose values are `x` and `z`.
     pub fn of(margins: [Smooth; 2], x: &[f64], z: &[f64]) -> Self {
         let mut made = Self {
             margins,
@@ -151,8 +155,8 @@ impl Product {
         made
     }
 
-    /// Returns three blocks of functions: those that are penalised in the first column, in the second column, and in
-    /// both.
+    /// Returns three blocks of functions. The first is penalised in the first column, the second in the second column,
+    /// and the third in both.
     fn blocks(&self, x: &[f64], z: &[f64]) -> Vec<Vec<Vec<f64>>> {
         let free = |smooth: &Smooth, x: &[f64]| {
             let mut columns = vec![vec![1.0; x.len()]];
@@ -165,7 +169,7 @@ impl Product {
         vec![products(&xp, &zf), products(&xf, &zp), products(&xp, &zp)]
     }
 
-    /// Returns the columns at these rows.
+    /// Returns the columns of the smooth at these rows.
     pub fn at(&self, x: &[f64], z: &[f64]) -> Columns {
         let mut free = Vec::new();
         let (along, across) = (self.margins[0].line(x), self.margins[1].line(z));

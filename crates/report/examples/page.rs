@@ -1,4 +1,4 @@
-//! Renders a report with invented numbers, in the manner of the eight schools: `cargo run -p jensen-report --example
+//! Renders a report with invented numbers that resemble the eight schools model: `cargo run -p jensen-report --example
 //! page -- FILE`.
 
 use jensen_report::{

@@ -1,4 +1,4 @@
-//! The section on the ELBO during the run.
+//! The section that shows the ELBO during the run.
 
 use crate::figure::{Axis, Chart, Series};
 use crate::model::{Stage, TracePoint};
@@ -6,7 +6,7 @@ use crate::page::{Page, WIDE};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// The number of points of one stage in the figure. More points cannot be distinguished at this size.
+/// The number of points that the figure shows for one stage. At this size, further points could not be distinguished.
 const POINTS: usize = 500;
 
 type Laid<'a> = (&'a str, Vec<TracePoint>);
@@ -60,7 +60,8 @@ pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
     }
 }
 
-/// Arranges the stages on one iteration axis. A stage that counts its iterations from 0 is moved after its predecessor.
+/// Arranges all stages on a common iteration axis. If a stage counts its iterations from 0, it is moved to the end of
+/// the preceding stage.
 fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     let mut end = 0;
     let mut laid = Vec::new();
@@ -84,10 +85,10 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-/// Returns the lower end of a plot of the whole run, and the number of estimates below it. The lower end is chosen so
-/// that a steep start does not flatten the rest.
+/// Returns the lower end of the vertical axis for a plot of the whole run. Also returns the number of estimates that
+/// are below this end. The lower end is chosen so that a steep start does not make the rest of the curve look flat.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
-    // The end of every stage, and the whole last stage, must be visible.
+    // The end of every stage must be visible, and so must the whole of the last stage.
     let best = stages.iter().map(|(_, points)| {
         points
             .iter()
@@ -100,7 +101,7 @@ fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), elbo| {
             (low.min(elbo), high.max(elbo))
         });
-    // A difference of one nat matters, however small the noise at the end is.
+    // A difference of one nat is important even if the noise at the end of the run is much smaller.
     let floor = low - 10.0 * (high - low).max(1.0);
     let all = stages.iter().flat_map(|(_, points)| points);
     let below = all.filter(|p| p.elbo < floor).count();
@@ -121,7 +122,8 @@ fn second_half(stages: &[Laid<'_>]) -> Chart {
     chart(&shown.into_iter().collect::<Vec<_>>(), f64::NEG_INFINITY)
 }
 
-/// Plots parts of the run above `floor`, each with the index of its stage. Dashed lines separate the stages.
+/// Plots the parts of the run that are above `floor`. Each part is given with the index of its stage. Dashed lines
+/// separate the stages.
 fn chart(shown: &[(usize, &[TracePoint])], floor: f64) -> Chart {
     let spread = |p: &TracePoint| if p.se.is_finite() { 2.0 * p.se } else { 0.0 };
     let ends = |p: &TracePoint| (p.elbo - spread(p), p.elbo + spread(p));

@@ -1,9 +1,9 @@
-//! Self-contained HTML reports of fits, with the verdict, its evidence and the results. Figures are also written as SVG
-//! and PNG.
+//! Self-contained HTML reports of fits. A report presents the verdict, the evidence for the verdict, and the results.
+//! Figures can also be written as SVG and PNG files.
 //!
-//! [`render`] converts a plain [`Report`] to the text of the page. The page and its figures load nothing, can be
-//! printed, and follow the reader's light or dark setting. A script adds sorting, filtering and tooltips, but all
-//! content is visible without it. Every name and text of the report is escaped.
+//! [`render`] converts a [`Report`], which is plain data, to the text of a page. The page loads no other files, can be
+//! printed, and follows the light or dark setting of the reader's browser. A script adds sorting, filtering and
+//! tooltips, but all content is visible without it. Every name and text in the report is escaped.
 //!
 //! | subject | module |
 //! | --- | --- |
@@ -14,7 +14,7 @@
 //! | densities, quantiles, correlations | `stats` |
 //! | escaping and the notation of numbers | `text` |
 
-// Only pictures use this code.
+// This code is used only by pictures.
 #![cfg_attr(not(feature = "pictures"), allow(dead_code))]
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! The page around its sections, and the section of figures and a table.
+//! Renders the page that surrounds the sections, and those sections that consist of figures and a table.
 
 use std::fmt::{Arguments, Write};
 
@@ -9,15 +9,15 @@ use crate::{bound, posterior, topics, weights};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The script for the interactive features of the page. Without it, the page still has all content.
+/// The script that provides the interactive features of the page. The page shows all of its content without the script.
 const SCRIPT: &str = include_str!("script.js");
 
 const SUMMARISED: usize = 20;
 
-/// The width and height of a chart with half the width of a page, in pixels.
+/// The width and the height, in pixels, of a chart that occupies half of the width of a page.
 pub(crate) const WIDE: (f64, f64) = (520.0, 300.0);
 
-/// Renders a report as one HTML document.
+/// Renders a report as a single HTML document.
 pub fn render(report: &Report) -> String {
     let title = match report.title.as_str() {
         "" => "Variational fit",
@@ -41,13 +41,14 @@ pub fn render(report: &Report) -> String {
     page.end(&report.version, &report.footnote)
 }
 
-/// A row of a table: the name for the filter, and its cells. Each cell consists of the end of its tag and its markup.
+/// A row of a table. The row has a name, by which the filter selects it, and cells. Each cell consists of the end of
+/// its opening tag and of its content as markup.
 pub(crate) struct TableRow {
     pub name: Option<String>,
     pub cells: Vec<String>,
 }
 
-/// Returns a summary of the page as plain text, for a message to a colleague.
+/// Returns a summary of the page as plain text, which a reader can copy into a message.
 fn summary(title: &str, report: &Report) -> String {
     let mut lines = vec![title.to_owned()];
     let subject = report.subject.iter().filter(|(_, value)| !value.is_empty());
@@ -120,12 +121,12 @@ impl Page {
         let _ = self.0.write_fmt(markup);
     }
 
-    /// Returns a style declaration for a background in the colour of a series.
+    /// Returns a style declaration that sets the background to the colour of a series.
     pub fn ground(series: usize) -> String {
         format!("background:{}", Tint::Series(series).css())
     }
 
-    /// Adds a heading and a note of one or two sentences, which may be empty.
+    /// Adds a heading, followed by a note of one or two sentences. The note may be empty.
     pub fn heading(&mut self, heading: &str, note: &str) {
         self.put(format_args!("<h2>{}</h2>", escape(heading)));
         if !note.is_empty() {
@@ -133,7 +134,7 @@ impl Page {
         }
     }
 
-    /// Adds a chart in a frame. `label` describes the chart for readers who cannot see it.
+    /// Adds a chart with a frame. `label` describes the chart for readers who cannot see it.
     pub fn chart(&mut self, heading: &str, label: &str, chart: Chart, caption: &str) {
         self.scene(
             heading,
@@ -143,13 +144,13 @@ impl Page {
         );
     }
 
-    /// Adds a picture in a frame. `label` describes the picture for readers who cannot see it.
+    /// Adds a picture with a frame. `label` describes the picture for readers who cannot see it.
     pub fn scene(&mut self, heading: &str, label: &str, scene: &Scene, caption: &str) {
         self.push("<figure>");
         self.framed(heading, label, scene, caption);
     }
 
-    /// Adds a picture of a parameter or of a whole variable, by whose name the filter selects it.
+    /// Adds a picture of a parameter or of a whole variable. The filter selects the picture by this name.
     pub fn named_scene(
         &mut self,
         (name, whole): (&str, bool),
@@ -166,7 +167,7 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// Adds a picture to a group, of which the script shows only the chosen one.
+    /// Adds a picture to a group. The script shows only the picture of the group that the reader has chosen.
     pub fn chosen_scene(&mut self, (group, item): (&str, usize), heading: &str, scene: &Scene) {
         self.put(format_args!(
             "<figure data-of=\"{group}\" data-item=\"{item}\">"
@@ -185,14 +186,14 @@ impl Page {
         self.push("</figure>\n");
     }
 
-    /// Adds a table. `label` names the table for readers who cannot see it. Cells contain markup.
+    /// Adds a table. `label` describes the table for readers who cannot see it. The content of the cells is markup.
     pub fn table(
         &mut self,
         label: &str,
         heads: impl IntoIterator<Item = String>,
         rows: impl IntoIterator<Item = TableRow>,
     ) {
-        // An element that can have the focus can be scrolled without a mouse.
+        // An element that can receive the focus can be scrolled with the keyboard.
         self.put(format_args!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>",
             escape(label)
@@ -288,7 +289,7 @@ impl Page {
         }
         let (heads, rows) = &exhibit.table;
         if !rows.is_empty() {
-            // Columns of words are left-aligned.
+            // Columns that contain words are left-aligned.
             let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
             let words: Vec<bool> = (0..heads.len())
                 .map(|at| at > 0 && column(at).any(|cell| text::is_words(cell)))

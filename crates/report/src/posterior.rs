@@ -1,4 +1,5 @@
-//! The section on the posterior of named parameters: a table, forest plots, marginal distributions and correlations.
+//! The section on the posterior of named parameters. The section contains a table, forest plots, marginal distributions
+//! and correlations.
 
 mod shapes;
 
@@ -9,14 +10,14 @@ use crate::stats;
 use crate::text::{self, escape};
 
 const MARGINALS: usize = 24;
-/// The number of rows of the parameter table. `fit.json` contains the rest.
+/// The largest number of rows in the table of parameters. The file `fit.json` contains all parameters.
 const TABLE_ROWS: usize = 500;
 const FILTERED: usize = 8;
 const FORESTS: usize = 8;
 const FOREST_ROWS: usize = 40;
 const CORRELATIONS: usize = 16;
 const PAIRS: usize = 4;
-/// The number of points in the plot of a pair. More points cannot be distinguished at this size.
+/// The number of points in the plot of two parameters. At this size, further points could not be distinguished.
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
@@ -27,7 +28,7 @@ pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
     correlations(page, &posterior.marginals);
 }
 
-/// Returns the posterior without predictions and densities of single records, which other sections show.
+/// Returns the posterior without the predictions and the densities of single records. Other sections show these.
 fn shown(posterior: &Posterior) -> Posterior {
     let explained = |name: &str| {
         let stem = name.split('[').next().unwrap_or(name);
@@ -124,7 +125,8 @@ fn table(page: &mut Page, posterior: &Posterior) {
 
 fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> TableRow {
     let decimals = text::decimals_for(p.spread());
-    // Numbers far from 1 are easier to read in scientific notation. All numbers of a row have the same notation.
+    // Numbers that are very large or very small are easier to read in scientific notation. All numbers of a row have
+    // the same notation.
     let extreme = [p.mean, p.sd]
         .iter()
         .any(|x| x.is_finite() && x.abs() >= 1e7)

@@ -1,10 +1,11 @@
-//! Statistics for the plots. Inputs may contain any values. Non-finite values, and values whose square overflows, are
-//! omitted first.
+//! Statistics for the plots. Inputs may contain any values. Non-finite values are omitted first, and so are values
+//! whose square would overflow.
 
 use jensen_math::order::quantile;
 use jensen_math::sum::Moments;
 
-/// Values of at least this magnitude are treated as infinite, so that sums of squares of all others are finite.
+/// Values of at least this magnitude are treated as infinite. The sum of the squares of all other values is then
+/// finite.
 const HUGE: f64 = 1e150;
 
 pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
@@ -17,17 +18,19 @@ pub(crate) fn span(sorted: &[f64], (low, high): (f64, f64)) -> (f64, f64) {
     (quantile(sorted, low), quantile(sorted, high))
 }
 
-/// Returns about `limit` evenly spaced points at most, including the last one.
+/// Returns at most about `limit` of the points. The points that are returned are evenly spaced and include the last
+/// point.
 pub(crate) fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
     let step = points.len().div_ceil(limit).max(1);
     let skip = (points.len().max(1) - 1) % step;
     points.iter().skip(skip).step_by(step).copied().collect()
 }
 
-/// Estimates the density of sorted values at `points` positions from `from` to `to`, with a Gaussian kernel.
+/// Estimates the density of sorted values with a Gaussian kernel, at `points` positions between `from` and `to`.
 ///
-/// The bandwidth follows Silverman's rule. The kernel is reflected at the smallest and the largest value, so the
-/// density of a positive parameter does not extend below zero. If the tails are thin, the reflection is invisible.
+/// The bandwidth follows Silverman's rule. The kernel is reflected at the smallest and at the largest value. The
+/// density of a positive parameter therefore does not extend below zero. If the tails are thin, the reflection is not
+/// visible.
 pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<(f64, f64)> {
     let n = sorted.len() as f64;
     let sd = Moments::of(sorted).variance().sqrt();
@@ -42,8 +45,9 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         return Vec::new();
     }
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
-    // Values within a fifth of a bandwidth are replaced by their mean. This moves the curve by less than the width of
-    // its line, and the cost no longer grows with the product of the numbers of draws and points.
+    // Values that are within a fifth of a bandwidth of each other are replaced by their mean. This moves the curve by
+    // less than the width of its line. It also prevents the cost from growing with the product of the number of draws
+    // and the number of points.
     let mut masses: Vec<(f64, f64)> = Vec::new();
     let mut start = f64::NEG_INFINITY;
     for &x in sorted {
@@ -58,7 +62,7 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
             }
         }
     }
-    // Beyond six bandwidths, a kernel contributes less than a pixel.
+    // At a distance of more than six bandwidths, a kernel contributes less than a pixel.
     let reach = 6.0 * width;
     let kernel_sum = |x: f64| -> f64 {
         let first = masses.partition_point(|(v, _)| *v < x - reach);
@@ -81,8 +85,8 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         .collect()
 }
 
-/// Returns the distinct values with their fractions, or `None` if some value is not an integer or there are more than
-/// `most` of them.
+/// Returns each distinct value with the fraction of values that are equal to it. Returns `None` if a value is not an
+/// integer, or if there are more than `most` distinct values.
 pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f64)>> {
     let mut counts: Vec<(f64, f64)> = Vec::new();
     for &x in sorted {
@@ -100,8 +104,8 @@ pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f6
     Some(counts.into_iter().map(|(x, c)| (x, c / n)).collect())
 }
 
-/// Returns the Pearson correlation of two lists of the same length over the positions where both are finite, or `None`
-/// if a list has no spread.
+/// Returns the Pearson correlation of two lists of the same length, computed over the positions where both values are
+/// finite. Returns `None` if the values of a list are all equal.
 pub(crate) fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     let pairs: Vec<(f64, f64)> = a
         .iter()

@@ -1,4 +1,4 @@
-//! Escaping of text, and the notation of numbers in the report.
+//! Escapes text, and formats the numbers of a report.
 
 use jensen_math::text::turns;
 
@@ -11,7 +11,8 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // The character is not allowed in HTML in any form, or would reorder the text after it.
+            // HTML does not allow this character in any form, or the character would change the order of the text that
+            // follows it.
             c if c.is_control() && !c.is_whitespace() || turns(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -19,7 +20,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Shortens `text` to `limit` characters with an ellipsis. The result is not escaped.
+/// Shortens `text` to at most `limit` characters, ending with an ellipsis. The result is not escaped.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_string();
@@ -33,8 +34,8 @@ pub(crate) fn is_words(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).count() > 3
 }
 
-/// Formats a number with about `digits` significant digits and a typographic minus sign. Digits are grouped in numbers
-/// of at least 10 000.
+/// Formats a number with about `digits` significant digits and a typographic minus sign. In numbers of at least 10 000,
+/// the digits are grouped.
 pub(crate) fn number(x: f64, digits: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
@@ -60,12 +61,12 @@ pub(crate) fn fixed(x: f64, decimals: usize) -> String {
     if !x.is_finite() {
         return non_finite(x).to_string();
     }
-    // Digits beyond the precision of f64 have no meaning.
+    // Digits beyond the precision of `f64` are meaningless.
     if x.abs() >= 1e15 {
         return scientific(x, 6);
     }
     let text = format!("{x:.decimals$}");
-    // A rounded −0.00 is shown without its sign.
+    // A value that is rounded to −0.00 is shown without its sign.
     if text
         .trim_start_matches('-')
         .chars()
@@ -92,7 +93,7 @@ pub(crate) fn scientific(x: f64, digits: usize) -> String {
     }
 }
 
-/// Returns the number of decimals with which a spread has three significant digits.
+/// Returns the number of decimals that is necessary to show a spread with three significant digits.
 pub(crate) fn decimals_for(spread: f64) -> usize {
     if spread.is_finite() && spread > 0.0 {
         (2.0 - spread.log10().floor()).clamp(0.0, 9.0) as usize

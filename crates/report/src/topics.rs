@@ -1,4 +1,4 @@
-//! The section on topics, with a map and with bars of their words.
+//! The section on topics. The section contains a map of the topics and bars for the words of each topic.
 
 use crate::figure::{Anchor, Axis, Scene, Stroke, Tint, text_width};
 use crate::model::{MappedTopic, TopicMap, TopicWord};
@@ -6,10 +6,10 @@ use crate::page::Page;
 use crate::text;
 
 const MAP: (f64, f64) = (520.0, 430.0);
-/// The radius in pixels that a topic of all tokens would have.
+/// The radius, in pixels, of a topic that contains all tokens.
 const RADIUS: f64 = 150.0;
 
-/// The width of the picture of words and the height of one of its rows, in pixels.
+/// The width of the picture that shows the words, and the height of each of its rows, in pixels.
 const BARS: (f64, f64) = (520.0, 19.0);
 
 pub(crate) fn put(page: &mut Page, map: &TopicMap) {
@@ -72,7 +72,7 @@ fn discs(topics: &[MappedTopic]) -> Scene {
     );
     let mut scene = Scene::new(width, height);
     let shown = |topic: &&MappedTopic| axis.takes(topic.position.0) && axis.takes(topic.position.1);
-    // Small circles are drawn over large ones.
+    // Large circles are drawn first, so that small circles are on top of them.
     for topic in topics.iter().filter(shown) {
         let at = (x.at(topic.position.0), y.at(topic.position.1));
         scene.disc(at, radius(topic), Tint::Series(0).faint(0.3));
@@ -90,7 +90,7 @@ fn discs(topics: &[MappedTopic]) -> Scene {
             text::fixed(100.0 * topic.share, 1),
             words.join(" ")
         );
-        // A square within the circle receives the events of the pointer.
+        // The events of the pointer are received by a square inside the circle.
         let side = 1.4 * radius(topic);
         let corner = (at.0 - 0.5 * side, at.1 - 0.5 * side);
         scene.titled_rectangle(corner, (side, side), Tint::Ink.faint(0.0), &tip);

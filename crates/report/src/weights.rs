@@ -1,4 +1,4 @@
-//! The section on importance weights, with the value of k̂ and the weights in decreasing order.
+//! The section on importance weights. The section shows the value of k̂ and the weights in decreasing order.
 
 use std::fmt::Write;
 
@@ -65,7 +65,7 @@ pub(crate) fn put(page: &mut Page, weights: &Weights) {
     page.push("</div>\n");
 }
 
-/// Explains a value of k̂ as in Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024.
+/// Explains a value of k̂ according to Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024.
 fn meaning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
@@ -141,11 +141,11 @@ fn gauge(khat: Khat) -> Scene {
     scene
 }
 
-/// Plots the weights relative to their mean in decreasing order, on logarithmic axes. The tail that determines k̂ is
+/// Plots the weights in decreasing order, relative to their mean, on logarithmic axes. The tail that determines k̂ is
 /// highlighted.
 fn decreasing(weights: &[f64]) -> Chart {
     let n = weights.len() as f64;
-    // Weights that underflowed have no position on a logarithmic axis.
+    // Weights that have underflowed to zero have no position on a logarithmic axis.
     let largest = weights[0];
     let smallest = weights
         .iter()
@@ -153,9 +153,9 @@ fn decreasing(weights: &[f64]) -> Chart {
         .copied()
         .find(|w| *w > largest * 1e-8)
         .unwrap_or(largest);
-    // The tail to which the Pareto distribution is fitted (Vehtari et al. 2024).
+    // The weights in the tail, to which the Pareto distribution is fitted (Vehtari et al. 2024).
     let tail = (0.2 * n).min(3.0 * n.sqrt()).ceil() as usize;
-    // Ranks are dense on a logarithmic axis, so one point per half pixel suffices.
+    // Points for large ranks are close together on a logarithmic axis. One point for each half of a pixel is enough.
     let step = 0.5 * n.ln() / WIDE.0;
     let mut last = f64::NEG_INFINITY;
     let (mut within, mut beyond) = (Vec::new(), Vec::new());

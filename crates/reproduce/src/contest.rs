@@ -1,9 +1,9 @@
-//! Optimisation paths: the ELBO of a method against its oracle calls.
+//! Optimisation paths, which show the ELBO of a method as a function of its oracle calls.
 //!
-//! Every method starts at the same member of the mean-field family, the standard normal. A separate evaluation computes
-//! the ELBO of its iterates on draws that all runs of a model share, so noise in a method's own estimates has no
-//! effect. These evaluations cost no oracle calls and no seconds. Oracle calls follow the paper; see
-//! [`jensen::blackbox::Calls`].
+//! Every method starts at the standard normal distribution, which is a member of the mean-field family. The ELBO of the
+//! iterates is computed by a separate evaluation, whose draws are the same for all runs on a model. Noise in the
+//! estimates of a method therefore does not affect the comparison. The separate evaluations are not counted as oracle
+//! calls or as time. Oracle calls are counted as in the paper; see [`jensen::blackbox::Calls`].
 
 use jensen::Problem;
 use jensen::blackbox::{
@@ -22,24 +22,25 @@ use crate::failure::Failure;
 const DRAWS: usize = 512;
 const FINAL_DRAWS: usize = 8192;
 
-/// An iterate is evaluated when the number of oracle calls has grown by this factor since the last evaluation.
+/// The ELBO of an iterate is evaluated when the number of oracle calls has grown by this factor since the last
+/// evaluation.
 const SPACING: f64 = 1.06;
 
-/// An optimisation method.
+/// An optimisation method whose path is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
-    /// Stan's ADVI, with gradients of 256 draws.
+    /// ADVI as implemented in Stan, with 256 draws for each gradient.
     Advi,
-    /// TrustVI.
+    /// TrustVI with the default settings of Jensen.
     Trust,
-    /// TrustVI as printed in the paper.
+    /// TrustVI exactly as printed in the paper.
     PaperTrust,
     /// Hessian-free Newton steps without a trust region.
     Hfsgvi,
 }
 
 impl Method {
-    /// Returns the name in tables and legends.
+    /// Returns the name of the method in tables and legends.
     pub fn name(self) -> &'static str {
         match self {
             Self::Advi => "ADVI",
@@ -50,47 +51,48 @@ impl Method {
     }
 }
 
-/// An evaluated iterate.
+/// An iterate of a run, with its cost and its ELBO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The number of iterations so far.
     pub iteration: u64,
     /// The number of oracle calls so far.
     pub calls: f64,
-    /// The number of evaluations of one draw so far. A Hessian-vector product counts as two.
+    /// The number of evaluations at a single draw so far. A Hessian-vector product counts as two evaluations.
     pub lanes: u64,
-    /// The seconds spent in the method so far.
+    /// The time that the method has used so far, in seconds.
     pub seconds: f64,
-    /// The ELBO in nats, or `None` if the density is not finite at a draw.
+    /// The ELBO in nats, or `None` if the density is not finite at some draw.
     pub bound: Option<f64>,
 }
 
-/// The optimisation path of a run.
+/// The path of iterates that one run of a method takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Path {
     /// The method.
     pub method: Method,
     /// The seed.
     pub seed: u64,
-    /// The evaluated iterates, from the start to the end.
+    /// The evaluated iterates, from the starting point to the end of the run.
     pub points: Vec<Point>,
-    /// The final ELBO in nats from more draws, or `None` if the density is not finite at a draw.
+    /// The final ELBO in nats, which is computed from more draws, or `None` if the density is not finite at some draw.
     pub bound: Option<f64>,
     /// The status at the end of the run.
     pub status: String,
-    /// Whether the stopping rule of the method was met.
+    /// Whether the run met the stopping rule of the method.
     pub converged: bool,
-    /// Whether the run ended because a value was not finite.
+    /// Whether the run ended because some value was not finite.
     pub overflowed: bool,
 }
 
 impl Path {
-    /// Returns the final ELBO, or −∞ if there is none.
+    /// Returns the final ELBO, or −∞ if it could not be computed.
     pub fn end(&self) -> f64 {
         self.bound.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Returns the first iterate from which all iterates reach `threshold`, or `None` if the last iterate does not.
+    /// Returns the first iterate after which the ELBO always reaches `threshold`, or `None` if the last iterate does
+    /// not reach the threshold.
     pub fn reaches(&self, threshold: f64) -> Option<&Point> {
         let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
         let late = self.points.iter().rev().take_while(|p| reached(p)).count();
@@ -113,7 +115,8 @@ impl<'a, D: jensen::density::TwiceDifferentiable> Judge<'a, D> {
         };
         Self {
             fast: objective(0, DRAWS),
-            // Memory grows with the product of the dimension and the number of draws.
+            // The number of draws is limited here, because memory grows with the product of the dimension and the
+            // number of draws.
             slow: objective(1, FINAL_DRAWS.min(((1 << 22) / dim).max(DRAWS)) & !1),
         }
     }
@@ -181,10 +184,10 @@ impl<A: Algorithm, D: jensen::density::TwiceDifferentiable> Algorithm for Watche
     }
 }
 
-/// Runs a method on a model.
+/// Runs an optimisation method on a model and records its path.
 ///
 /// # Errors
-/// Fails with [`Failure::Stopped`] if the user interrupts the run.
+/// Fails with [`Failure::Stopped`] if the user interrupts the run of the method.
 pub fn follow(
     cancel: Cancel<'_>,
     model: &Model,
@@ -223,18 +226,18 @@ pub fn follow(
     }
 }
 
-/// The flag that interrupts a run. It is separate from the context so that threads can share it.
+/// The flag that interrupts a run. The flag is separate from the context, so that several threads can share it.
 #[derive(Clone, Copy)]
 pub struct Cancel<'a>(Option<&'a std::sync::atomic::AtomicBool>);
 
 impl<'a> Cancel<'a> {
-    /// Returns the flag of a context.
+    /// Returns the cancellation flag of a context.
     pub fn of(context: &Context<'a>) -> Self {
         Self(context.cancel())
     }
 }
 
-/// A run with this number of iterations ends even if its stopping rule is not met.
+/// The maximum number of iterations of a run, which ends then even if its stopping rule is not met.
 const MOST_ITERATIONS: u64 = 20_000;
 
 fn watch<A: Algorithm>(

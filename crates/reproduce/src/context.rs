@@ -1,4 +1,4 @@
-//! The environment in which a part of an experiment runs.
+//! The environment in which a part of an experiment is run.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -20,30 +20,31 @@ pub(crate) const KEPT: &str = "kept";
 
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// The settings of a reproduction.
+/// The settings of a reproduction, which the command line provides.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
-    /// The folder of the data.
+    /// The folder that contains the data of the experiments.
     pub data: PathBuf,
-    /// The folder of the results, which is created if necessary.
+    /// The folder to which results are written. The folder is created if it does not exist.
     pub out: PathBuf,
-    /// A corpus that the user supplies, for parts that accept one.
+    /// The path of a corpus that the user supplies, for parts that accept one.
     pub corpus: Option<PathBuf>,
-    /// The scale of the run.
+    /// The scale at which the parts are run.
     pub scale: Scale,
-    /// The names of the parts to run. If there are none, all parts run.
+    /// The names of the parts to run. If the list is empty, all parts are run.
     pub only: Vec<String>,
-    /// Whether to keep the contents of `out`. Rows of this scale and intermediate results are then not computed again.
+    /// Whether to keep the contents of `out`. If so, existing rows of this scale and existing intermediate results are
+    /// not computed again.
     pub resume: bool,
-    /// The number of threads of the pool in which the reproduction runs.
+    /// The number of threads in the pool in which the reproduction is run.
     pub threads: usize,
-    /// A description of the machine in one line, for `results.json`.
+    /// A one-line description of the machine, which is written to `results.json`.
     pub machine: String,
-    /// A flag that another thread sets to stop the run after the current step.
+    /// A flag that another thread sets to stop the reproduction after the current step.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// The environment of a part: data, scale, and storage of rows, figures and intermediate results.
+/// The environment of a part, which provides the data and the scale and stores rows, figures and intermediate results.
 pub struct Context<'a> {
     setup: &'a Setup<'a>,
     how_to_get: &'static str,
@@ -76,17 +77,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the path of the corpus that the user supplies.
+    /// Returns the path of the corpus that the user supplies, or `None` if there is none.
     pub fn corpus(&self) -> Option<PathBuf> {
         self.setup.corpus.clone()
     }
 
-    /// Returns the scale of the run.
+    /// Returns the scale at which the part is run.
     pub fn scale(&self) -> Scale {
         self.setup.scale
     }
 
-    /// Returns `quick` at the quick scale and `paper` at the paper's scale.
+    /// Returns `quick` at the quick scale, and `paper` at the scale of the paper.
     pub fn pick<T>(&self, quick: T, paper: T) -> T {
         match self.setup.scale {
             Scale::Quick => quick,
@@ -94,26 +95,26 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the number of threads of the pool in which the part runs.
+    /// Returns the number of threads in the pool in which the part is run.
     pub fn threads(&self) -> usize {
         self.setup.threads
     }
 
-    /// Returns the flag that stops a run, for [`jensen::run::Control`].
+    /// Returns the flag that stops the reproduction, in the form that [`jensen::run::Control`] needs.
     pub fn cancel(&self) -> Option<&'a AtomicBool> {
         self.setup.cancel
     }
 
-    /// Returns a function that works like [`Context::check_stopped`] on other threads.
+    /// Returns a function that other threads can call instead of [`Context::check_stopped`].
     pub fn stopper(&self) -> impl Fn() -> Result<(), Failure> + Sync + use<'a> {
         let setup = self.setup;
         move || stopped(setup)
     }
 
-    /// Returns the path of a file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
+    /// Returns the path of a file or folder in the data folder, such as `mnist/train-images-idx3-ubyte.gz`.
     ///
     /// # Errors
-    /// Fails if the file or folder does not exist. The message describes how to obtain it.
+    /// Fails if the file or folder does not exist. The message describes how to obtain the data.
     pub fn data(&self, path: &str) -> Result<PathBuf, Failure> {
         let full = self.setup.data.join(path);
         if full.exists() {
@@ -126,7 +127,7 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// Returns a path in the folder of results for a file that a part creates and may reuse, such as a corpus.
+    /// Returns a path in the result folder for a file that a part creates and can use again later, such as a corpus.
     ///
     /// # Errors
     /// Fails if the folder of the file cannot be created.
@@ -136,24 +137,26 @@ impl<'a> Context<'a> {
         Ok(folder.join(name))
     }
 
-    /// Shows the user the state of the run in one line.
+    /// Shows the user one line about the progress of the reproduction.
     pub fn say(&mut self, line: impl Display) {
         (self.say)(&line.to_string());
     }
 
-    /// Checks whether the user asked to end the run. Call this method between steps that take seconds.
+    /// Checks whether the user has asked to stop the reproduction. Call this method between steps that take seconds or
+    /// longer.
     ///
     /// # Errors
-    /// Fails with [`Failure::Stopped`] if the user asked to end the run.
+    /// Fails with [`Failure::Stopped`] if the user has asked to stop the reproduction.
     pub fn check_stopped(&self) -> Result<(), Failure> {
         stopped(self.setup)
     }
 
-    /// Measures a row and writes `results.json`. A resumed run returns an existing row.
+    /// Measures a row and writes `results.json`. If a resumed run already has this row, the function returns it without
+    /// measuring again.
     ///
     /// # Errors
-    /// Returns the errors of `measure`. Also fails with [`Failure::Stopped`] if the user asked to end the run, and with
-    /// another error if the file cannot be written.
+    /// Returns the errors of `measure`. Fails with [`Failure::Stopped`] if the user has asked to stop the reproduction.
+    /// Also fails if the file cannot be written.
     pub fn row(
         &mut self,
         what: What,
@@ -179,12 +182,12 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// Computes an intermediate result, such as a trace from which several rows and a figure follow. The result is
-    /// stored in the folder `kept`, where a resumed run reads it. `name` may contain slashes and is unique within the
-    /// experiment. All numbers must be finite, because JSON supports no others.
+    /// Computes an intermediate result, such as a trace from which several rows and a figure are derived. The function
+    /// stores the result in the folder `kept`, from which a resumed run reads it. `name` may contain slashes and must
+    /// be unique within the experiment. All numbers must be finite, because JSON cannot represent other numbers.
     ///
     /// # Errors
-    /// Returns the same errors as [`Context::row`].
+    /// Fails under the same conditions as [`Context::row`].
     pub fn keep<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -199,12 +202,12 @@ impl<'a> Context<'a> {
         write_kept(self.setup, &path, value)
     }
 
-    /// Computes many independent intermediate results in parallel, and returns them in the order of `items`. Each
-    /// result is stored as in [`Context::keep`] as soon as it exists.
+    /// Computes independent intermediate results in parallel and returns them in the order of `items`. Each result is
+    /// stored in the same way as by [`Context::keep`] as soon as it has been computed.
     ///
     /// # Errors
-    /// Fails with the first error of `compute`, or with [`Failure::Stopped`] if the user asks to end the run between
-    /// two items.
+    /// Fails with the first error of `compute`, or with [`Failure::Stopped`] if the user asks to stop the reproduction
+    /// between two items.
     pub fn keep_each<I: Sync, T: Serialize + DeserializeOwned + Send>(
         &mut self,
         items: &[I],
@@ -235,7 +238,7 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// Writes a figure as `NAME.svg` and `NAME.png`.
+    /// Writes a figure to the files `NAME.svg` and `NAME.png`.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -248,7 +251,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Adds a row for a quantity that is not measured, with the reason.
+    /// Adds a row for a quantity that is not measured. The row contains the reason.
     pub fn not_run(&mut self, what: What, why: impl Display) -> Result<(), Failure> {
         let row = what.measured(Ours::none(format!("not run: {why}")), self.setup.scale);
         self.results.put(row);
@@ -294,7 +297,7 @@ fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Opti
         return Ok(None);
     }
     let bytes = read_optional(path)?.unwrap_or_default();
-    // A file of another version may have another format. Its result is computed again.
+    // A file that was written by another version may have another format. The result of such a file is computed again.
     let kept: Option<Kept<T>> = serde_json::from_slice(&bytes).ok();
     Ok(kept
         .filter(|kept| kept.scale == setup.scale && kept.version == env!("CARGO_PKG_VERSION"))

@@ -1,4 +1,4 @@
-//! The model corpus of the repository, which is part of the library.
+//! The model corpus of the repository, which is compiled into the library.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 
-/// A program of the corpus with its data.
+/// A program of the model corpus with its data.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// The name of the program's folder in `models`.
+    /// The name of the folder in `models` that contains the program.
     pub name: &'static str,
     program: &'static str,
     data: &'static str,
 }
 
-/// All programs in the alphabetical order of their names, including the posteriors in `failures`.
+/// All programs in alphabetical order of their names, including the posteriors in the folder `failures`.
 pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
 const SOLVERS: [&str; 6] = [
@@ -30,10 +30,10 @@ const SOLVERS: [&str; 6] = [
 ];
 
 impl Entry {
-    /// Returns the program with this name.
+    /// Returns the program of the corpus with this name.
     ///
     /// # Errors
-    /// Fails if the build does not contain the program.
+    /// Fails if the build does not contain a program with this name.
     pub fn named(name: &str) -> Result<&'static Self, Failure> {
         CORPUS.iter().find(|entry| entry.name == name).ok_or_else(|| {
             Failure::Data(format!(
@@ -44,16 +44,16 @@ impl Entry {
         })
     }
 
-    /// Returns whether the program solves differential or algebraic equations in every evaluation.
+    /// Returns whether every evaluation of the program solves differential or algebraic equations.
     #[must_use]
     pub fn solves(&self) -> bool {
         SOLVERS.iter().any(|name| self.program.contains(name))
     }
 
-    /// Compiles the program with its data. The model is evaluated on one thread.
+    /// Compiles the program with its data. The resulting model is evaluated on a single thread.
     ///
     /// # Errors
-    /// Fails if the program does not compile, because the corpus is newer than the library.
+    /// Fails if the program does not compile, which can happen if the corpus is newer than the library.
     pub fn compile(&self) -> Result<Model, Failure> {
         let data = DataSet::from_json(self.data.as_bytes(), self.name)?;
         Ok(Model::compile(
@@ -65,16 +65,16 @@ impl Entry {
     }
 }
 
-/// The posterior means and standard deviations of a program of the corpus, from reference draws.
+/// The posterior means and standard deviations for a program of the corpus, computed from reference draws.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Reference {
-    /// The name of the program.
+    /// The name of the program in the corpus.
     pub model: String,
-    /// The mean and the standard deviation of each scalar, by name.
+    /// The mean and the standard deviation of each scalar. The keys are the names of the scalars.
     pub parameters: BTreeMap<String, [f64; 2]>,
 }
 
-/// Returns all references.
+/// Returns the references of all programs for which there are reference draws.
 ///
 /// # Errors
 /// Fails if the build contains no references.

@@ -1,20 +1,20 @@
-//! The reasons to end a reproduction early.
+//! The reasons for which a reproduction ends early.
 
 use std::fmt;
 
 use jensen::data::DataError;
 
-/// The reason why a reproduction ended early. Complete rows are already on disk.
+/// The reason why a reproduction ended early. Rows that were already complete have been written to disk.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The user requested an unknown item. The message lists the alternatives.
+    /// The user requested an item that does not exist. The message lists the existing items.
     Usage(String),
-    /// Data are missing or not as expected. The message describes how to obtain them.
+    /// Data are missing or not in the expected form. The message describes how to obtain them.
     Data(String),
-    /// Results could not be written.
+    /// The results of the reproduction could not be written.
     Output(String),
-    /// A method could not run. A fit that ran and failed is a row with a note instead of an error.
+    /// A method could not be run. If a fit was run but failed, this is not an error but a row with a note.
     Method(String),
     /// The user interrupted the command.
     Stopped,
@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl From<DataError> for Failure {
-    /// Converts errors of readers. Errors of writers are converted where they occur.
+    /// Converts errors of readers only. Errors of writers are converted where they occur.
     fn from(error: DataError) -> Self {
         Self::Data(error.to_string())
     }

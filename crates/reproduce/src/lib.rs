@@ -1,9 +1,10 @@
-//! Reproductions of tables and figures of the papers behind Jensen from real data.
+//! Reproductions of the tables and figures in the papers on which Jensen is based, computed from real data.
 //!
-//! An [`Experiment`] belongs to a paper, and its [`Piece`]s are figures and tables. [`run`] runs them with a
-//! [`Context`], which provides the data and the scale and writes the results. The results are `results.json`, with one
-//! [`ResultRow`] per measured number, and figures as SVG and PNG. `results.json` is rewritten after every row, so a
-//! stopped run continues at the same point.
+//! An [`Experiment`] reproduces one paper. The parts of an experiment are [`Piece`]s, each of which is a figure or a
+//! table. The function [`run`] runs the parts with a [`Context`], which provides the data and the scale and writes the
+//! results. The figures are written as SVG and PNG files. The file `results.json` contains one [`ResultRow`] per
+//! measured number. This file is written again after every row, so that a reproduction that was stopped can continue at
+//! the same point.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -20,8 +21,9 @@
 //!
 //! # Adding a paper
 //!
-//! A new experiment is a file with its parts and a constant, and a line in `table`. A part computes all expensive
-//! results in [`Context::keep`] or [`Context::row`], which a resumed run skips, and draws its figures from them:
+//! To add an experiment, create a file with its parts and a constant, and add a line to `table`. A part computes all
+//! expensive results in [`Context::keep`] or [`Context::row`], which a resumed run skips. The part draws its figures
+//! from these results:
 //!
 //! ```
 //! use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -69,8 +71,8 @@
 //! # }
 //! ```
 //!
-//! [`Context::not_run`] lists the rows of a paper that are not run, with the reason. The quick scale of all parts
-//! together takes at most 20 minutes on two cores.
+//! Call [`Context::not_run`] for each row of a paper that is not run, with the reason. At the quick scale, all parts
+//! together take at most 20 minutes on two cores.
 
 #![cfg_attr(
     not(test),
@@ -99,7 +101,7 @@ pub use results::{Ours, ResultRow, Results, Scale, What};
 pub use run::run;
 pub use table::{EXPERIMENTS, find};
 
-/// Reads the clock, because times are among the results of experiments.
+/// Reads the clock, because some of the measured results are times.
 #[allow(clippy::disallowed_methods, reason = "what is measured is time")]
 fn now() -> std::time::Instant {
     std::time::Instant::now()

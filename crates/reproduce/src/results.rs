@@ -1,4 +1,4 @@
-//! The file `results.json`, which compares measured numbers with those in the papers.
+//! The file `results.json`, which compares measured numbers with the numbers in the papers.
 
 use jensen::data::{DataError, read_optional, write_atomic_bytes};
 use jensen::math::order;
@@ -8,21 +8,23 @@ use std::path::Path;
 
 const RESAMPLED: Purpose = Purpose::new("bootstrap of quantiles");
 
-/// The number of bootstrap samples. With this number, the estimated standard error has a relative error of 3 %.
+/// The number of bootstrap samples. With this number of samples, the relative error of the estimated standard error is
+/// 3 %.
 const RESAMPLES: usize = 1000;
 
-/// The scale of a run.
+/// The scale at which an experiment is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Real data with fewer seeds, steps and draws, so that all parts take at most 20 minutes on two cores.
+    /// The real data, but with fewer seeds, steps and draws. At this scale all parts together take at most 20 minutes
+    /// on two cores.
     Quick,
-    /// The size that the paper uses.
+    /// The number of seeds, steps and draws that the paper uses.
     Paper,
 }
 
 impl Scale {
-    /// Returns the name on the command line and in `results.json`.
+    /// Returns the name of the scale on the command line and in `results.json`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -31,24 +33,25 @@ impl Scale {
     }
 }
 
-/// A measured number. Absent and non-finite numbers are `null`.
+/// A row with one measured number. In JSON, numbers that are absent or not finite are written as `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultRow {
-    /// The name of the measured quantity, which is unique within an experiment and scale.
+    /// The name of the measured quantity, which is unique among the rows of an experiment at a scale.
     pub what: String,
-    /// The number in the paper, if it prints one.
+    /// The number that the paper prints for this quantity, or `None` if it prints none.
     pub paper: Option<f64>,
-    /// The measured number. It is `None`, with a note, if the row was not run or has no value.
+    /// The measured number. The number is `None` if the row was not run or has no value, and `note` then contains the
+    /// reason.
     pub ours: Option<f64>,
-    /// The standard error of the measured number, if there is one.
+    /// The standard error of the measured number, or `None` if it is unknown.
     pub se: Option<f64>,
-    /// The unit, such as `nats`, `seconds` or `oracle calls`.
+    /// The unit of the number, such as `nats`, `seconds` or `oracle calls`.
     pub unit: String,
-    /// The scale of the run.
+    /// The scale at which the number was measured.
     pub scale: Scale,
     /// The number of seeds from which the number was computed.
     pub seeds: u64,
-    /// Notes.
+    /// Notes on the measurement.
     pub note: String,
 }
 
@@ -57,17 +60,18 @@ pub struct ResultRow {
 pub struct Results {
     /// The name of the experiment.
     pub experiment: String,
-    /// A description of the machine.
+    /// A one-line description of the machine.
     pub machine: String,
-    /// The rows. Finished rows come first, in the order in which they started, and rows that were not run follow.
+    /// The rows of the experiment. Finished rows come first, in the order in which their measurement started. The
+    /// finished rows are followed by rows that were not run.
     pub rows: Vec<ResultRow>,
 }
 
 impl Results {
-    /// Reads `results.json`. The result is `None` if the file does not exist.
+    /// Reads a file `results.json`. Returns `None` if the file does not exist.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or has another format.
+    /// Fails if the file cannot be read or does not have the expected format.
     pub fn read(path: &Path) -> Result<Option<Self>, DataError> {
         let Some(bytes) = read_optional(path)? else {
             return Ok(None);
@@ -82,7 +86,7 @@ impl Results {
             })
     }
 
-    /// Writes `results.json` atomically.
+    /// Writes the file `results.json` atomically.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -93,14 +97,14 @@ impl Results {
         write_atomic_bytes(path, (text + "\n").as_bytes())
     }
 
-    /// Returns the finished row with this name and scale.
+    /// Returns the finished row with this name and scale, or `None` if there is none.
     pub fn find(&self, what: &str, scale: Scale) -> Option<&ResultRow> {
         self.rows
             .iter()
             .find(|row| row.what == what && row.scale == scale)
     }
 
-    /// Replaces the row of the same name and scale, or appends the row.
+    /// Replaces the row with the same name and scale, or appends the row if there is none.
     pub fn put(&mut self, row: ResultRow) {
         let position = self
             .rows
@@ -119,7 +123,7 @@ impl Results {
     }
 }
 
-/// The quantity that a row measures, without its measurement.
+/// The quantity that a row measures, without the measured number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct What {
     name: String,
@@ -128,7 +132,7 @@ pub struct What {
 }
 
 impl What {
-    /// Creates a quantity with a unit. The name, such as `Dyes: oracle calls of TrustVI`, must be unique within the
+    /// Creates a quantity with a unit. The name, for example `Dyes: oracle calls of TrustVI`, must be unique within the
     /// experiment.
     pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
         Self {
@@ -138,7 +142,7 @@ impl What {
         }
     }
 
-    /// Sets the number in the paper.
+    /// Sets the number that the paper prints for this quantity.
     pub fn paper(self, figure: f64) -> Self {
         Self {
             paper: Some(figure),
@@ -146,12 +150,12 @@ impl What {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name of the quantity.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the row for a measurement of this quantity.
+    /// Returns the row that contains a measurement of this quantity.
     pub fn measured(self, ours: Ours, scale: Scale) -> ResultRow {
         let finite = |x: f64| x.is_finite().then_some(x);
         ResultRow {
@@ -167,7 +171,7 @@ impl What {
     }
 }
 
-/// A measurement.
+/// A measured number with its standard error and notes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ours {
     value: Option<f64>,
@@ -177,8 +181,8 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// Creates a measurement with a number from one run. A number that is not finite is written as `null` and needs a
-    /// note with the reason.
+    /// Creates a measurement from the number of a single run. A number that is not finite is written as `null` and
+    /// needs a note with the reason.
     pub fn value(value: f64) -> Self {
         Self {
             value: Some(value),
@@ -188,7 +192,8 @@ impl Ours {
         }
     }
 
-    /// Creates a measurement with the mean of one number per seed and the standard error of the mean.
+    /// Creates a measurement from one number per seed. The measured number is their mean, with the standard error of
+    /// the mean.
     pub fn mean_of(figures: &[f64]) -> Self {
         let n = figures.len() as f64;
         let mean = figures.iter().sum::<f64>() / n;
@@ -201,16 +206,17 @@ impl Ours {
         }
     }
 
-    /// Creates a measurement with the number of successes among `of` trials. Its standard error is that of the
-    /// expectation under a uniform prior, because zero out of ten does not prove a rate of zero.
+    /// Creates a measurement from the number of successes in `of` trials. The standard error is computed from the
+    /// posterior under a uniform prior, because zero successes in ten trials do not prove that the success rate is
+    /// zero.
     pub fn count(count: usize, of: usize) -> Self {
         let (count, of) = (count as f64, of as f64);
         let p = (count + 1.0) / (of + 2.0);
         Self::value(count).se(of * (p * (1.0 - p) / (of + 3.0)).sqrt())
     }
 
-    /// Creates a measurement with the share of successes among `of` trials and a standard error as in
-    /// [`count`](Self::count). The share is absent if there are no trials.
+    /// Creates a measurement with the fraction of successes in `of` trials and a standard error as in
+    /// [`count`](Self::count). The fraction is absent if there are no trials.
     pub fn share(count: usize, of: usize) -> Self {
         let counted = Self::count(count, of);
         let scale = |x: Option<f64>| x.map(|x| x / of as f64).filter(|x| x.is_finite());
@@ -221,7 +227,8 @@ impl Ours {
         }
     }
 
-    /// Creates a measurement with a quantile, computed by linear interpolation, and a bootstrap standard error.
+    /// Creates a measurement with a quantile, which is computed by linear interpolation and has a bootstrap standard
+    /// error.
     pub fn quantile(figures: &[f64], share: f64) -> Self {
         let quantile = |mut figures: Vec<f64>| {
             figures.sort_by(f64::total_cmp);
@@ -238,15 +245,16 @@ impl Ours {
         });
         let resampled: Vec<f64> = resampled.collect();
         let spread = Self::mean_of(&resampled).se;
-        // The standard error is that of one bootstrap sample, and not that of the mean of all.
+        // The standard error is that of a single bootstrap sample. `mean_of` returns the standard error of the mean of
+        // all bootstrap samples.
         match spread.map(|se| se * (RESAMPLES as f64).sqrt()) {
             Some(se) if se.is_finite() => value.se(se),
             _ => value,
         }
     }
 
-    /// Sets the standard error of a median over seeds, for a normal distribution of the values. It is `None` with fewer
-    /// than two seeds.
+    /// Sets the standard error of a median over seeds, which is computed for normally distributed values. With fewer
+    /// than two seeds, the standard error is `None`.
     pub fn median_of(self, figures: &[f64]) -> Self {
         let seeds = figures.len() as u64;
         match Self::mean_of(figures).se.filter(|se| se.is_finite()) {
@@ -257,7 +265,7 @@ impl Ours {
         }
     }
 
-    /// Creates a measurement without a number, with the reason.
+    /// Creates a measurement without a number. The note contains the reason.
     pub fn none(why: impl Into<String>) -> Self {
         Self {
             value: None,
@@ -267,7 +275,7 @@ impl Ours {
         }
     }
 
-    /// Sets the standard error.
+    /// Sets the standard error of the measured number.
     pub fn se(self, se: f64) -> Self {
         Self {
             se: Some(se),
@@ -280,7 +288,7 @@ impl Ours {
         Self { seeds, ..self }
     }
 
-    /// Sets the note.
+    /// Sets the note on the measurement.
     pub fn note(self, note: impl Into<String>) -> Self {
         Self {
             note: note.into(),
@@ -316,8 +324,8 @@ mod tests {
 
     #[test]
     fn figures_have_standard_errors() {
-        // A share of one half in 100 trials has a standard error of a twentieth. The median of normal numbers has 1.25
-        // times the standard error of their mean.
+        // A fraction of one half in 100 trials has a standard error of 0.05. For normally distributed numbers, the
+        // standard error of the median is 1.25 times the standard error of the mean.
         let measured = |ours: Ours| What::new("a", "").measured(ours, Scale::Quick);
         let half = measured(Ours::share(50, 100));
         assert!(half.ours == Some(0.5) && (half.se.unwrap() - 0.05).abs() < 0.001);

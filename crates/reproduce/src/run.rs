@@ -1,4 +1,4 @@
-//! The function that runs an experiment.
+//! The function that runs the parts of an experiment.
 
 use jensen::data::{RunDir, remove_files};
 
@@ -7,14 +7,14 @@ use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::results::{Results, What};
 
-/// Runs the parts of an experiment in order, writes every row to disk as soon as it is measured, and returns the final
-/// content of `results.json`.
+/// Runs the parts of an experiment in order and returns the final contents of `results.json`. Each row is written to
+/// disk as soon as it has been measured.
 ///
-/// A part that is not run has a row with a note instead of a number, also if the run ends early. `say` receives a line
-/// of progress for each event.
+/// A part that is not run has a row with a note instead of a number. This includes parts that are not reached because
+/// the run ends early. The function calls `say` with one line of progress for each event.
 ///
 /// # Errors
-/// Returns a [`Failure`] if the run ends early. Earlier results stay in `results.json`.
+/// Returns a [`Failure`] if the run ends early. The results that were measured before remain in `results.json`.
 pub fn run(
     experiment: &Experiment,
     setup: &Setup<'_>,
@@ -49,10 +49,10 @@ pub fn run(
         }
     } else {
         remove_files(&folder.path().join(KEPT), "json").map_err(output)?;
-        // These are the checkpoints of runs that did not end.
+        // These files are checkpoints of runs that have not ended.
         remove_files(&folder.path().join(SCRATCH), "safetensors").map_err(output)?;
     }
-    // A part that was started or omitted has a row that states this until the part is complete.
+    // If a part was started or omitted, it has a row that states this until the part is complete.
     let begun = results.rows.iter().any(|row| row.scale == setup.scale);
     let complete: Vec<&str> = experiment
         .parts

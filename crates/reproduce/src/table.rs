@@ -1,4 +1,4 @@
-//! The table of experiments.
+//! The table of all experiments.
 
 use crate::experiment::Experiment;
 use crate::{aevb, dual, joint_cv, tempering, trustvi};
@@ -12,7 +12,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     aevb::EXPERIMENT,
 ];
 
-/// Returns the experiment with this name.
+/// Returns the experiment with this name, or `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS
         .iter()

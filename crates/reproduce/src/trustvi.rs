@@ -1,10 +1,10 @@
-//! TrustVI against ADVI and HFSGVI (Regier, Jordan and McAuliffe, *Fast Black-box Variational Inference through
-//! Stochastic Trust-Region Optimization*, 2017).
+//! The experiment that compares TrustVI with ADVI and HFSGVI (Regier, Jordan and McAuliffe, *Fast Black-box Variational
+//! Inference through Stochastic Trust-Region Optimization*, 2017).
 //!
-//! The paper uses 183 programs of Stan's example models, and this reproduction uses the corpus of the repository. The
-//! runtime of a method is its number of oracle calls until the iterates stay above a threshold. The threshold for a
-//! pair of methods is the worse of their final ELBOs minus one nat. If a method has several runs, the one with the
-//! median final ELBO is used.
+//! The paper uses 183 programs from the example models of Stan, but this reproduction uses the model corpus of the
+//! repository. The runtime of a method is the number of oracle calls after which its iterates stay above a threshold.
+//! To compare two methods, the threshold is the lower of their final ELBOs minus one nat. If a method was run several
+//! times, the comparison uses the run with the median final ELBO.
 
 use jensen::Problem;
 use jensen::density::LogDensity;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 use crate::uncertainty;
 
-/// The experiment.
+/// The experiment on TrustVI, with all of its parts.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "trustvi",
     about: "TrustVI, ADVI and HFSGVI: optimisation paths, final bounds, oracle calls",
@@ -69,7 +69,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     ],
 };
 
-/// The methods in the order of their colours.
+/// The methods of the figures, in the order of their colours.
 const METHODS: [Method; 4] = [
     Method::Advi,
     Method::Trust,
@@ -77,7 +77,7 @@ const METHODS: [Method; 4] = [
     Method::PaperTrust,
 ];
 
-/// Each panel has the caption in the paper and the program in the corpus.
+/// The panels of Figure 1. Each panel has its caption in the paper and the name of a program in the corpus.
 const FIGURE1: [(&str, &str); 4] = [
     ("Dyes", "dyes_variance_components"),
     ("Birats", "birats_inv_wishart"),
@@ -98,7 +98,7 @@ const FIGURE2: [(&str, &str); 6] = [
 
 const QUICK_EVERY: usize = 8;
 
-/// Final ELBOs that differ by less than this number of nats are equal.
+/// If two final ELBOs differ by less than this number of nats, they are treated as equal.
 const EQUAL: f64 = 1.0;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -113,8 +113,8 @@ struct Job {
     seed: u64,
 }
 
-/// Runs the methods on programs with `seeds` seeds each. Every run is stored separately. A stopped reproduction
-/// therefore continues with the next run, and parts share common runs.
+/// Runs the methods on programs with `seeds` seeds each. Every run is stored separately. A reproduction that was
+/// stopped therefore continues with the next run, and several parts can use the same runs.
 fn races(
     context: &mut Context<'_>,
     programs: &[&'static Entry],
@@ -155,7 +155,8 @@ impl Race {
         self.paths.iter().filter(|p| p.method == method).collect()
     }
 
-    /// Returns the run with the median final ELBO, or the lower of two middle ones.
+    /// Returns the run with the median final ELBO. If the number of runs is even, the function returns the lower of the
+    /// two middle runs.
     fn median(&self, method: Method) -> &Path {
         let mut paths = self.of(method);
         paths.sort_by(|a, b| a.end().total_cmp(&b.end()));
@@ -178,7 +179,8 @@ fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
     figure(context, "figure2", &FIGURE2)
 }
 
-/// Runs the panels and draws them against oracle calls, as the paper does, and against seconds.
+/// Runs the methods for all panels of a figure. The function draws the ELBO both against oracle calls, as in the paper,
+/// and against time.
 fn figure(
     context: &mut Context<'_>,
     name: &str,
@@ -228,10 +230,12 @@ fn figure(
     context.figure(&format!("{name}-seconds"), &seconds.columns(2))
 }
 
-/// The smallest distance from the best ELBO on the axis, in nats. Smaller distances are drawn here.
+/// The smallest distance from the best ELBO that the axis shows, in nats. Points with smaller distances are drawn at
+/// this distance.
 const NEAREST: f64 = 0.01;
 
-/// Plots the paths of all runs on logarithmic axes, up to a hundred times the distance of the start from the best ELBO.
+/// Plots the paths of all runs on logarithmic axes. The vertical axis extends to a hundred times the distance of the
+/// starting point from the best ELBO.
 fn panel(
     title: &str,
     race: &Race,
@@ -242,7 +246,7 @@ fn panel(
     let mut y = Axis::new("distance below the best bound (nats)").log();
     let start = race.paths.iter().find_map(|p| p.points.first()?.bound);
     if let Some(start) = start {
-        // Steps that nearly overflow would compress the rest.
+        // The range is limited, because steps that nearly overflow would compress the rest of the figure.
         y = y.range(NEAREST, 100.0 * (best - start).max(1.0));
     }
     let mut chart = Chart::new(title).x(Axis::new(label).log()).y(y);
@@ -287,7 +291,7 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
 
 struct Subject {
     own: Method,
-    /// Every n-th program of the corpus is included.
+    /// Only every n-th program of the corpus is included, where n is this number.
     every: usize,
     seeds: u64,
     prefix: &'static str,
@@ -295,8 +299,8 @@ struct Subject {
 }
 
 impl Subject {
-    /// At the paper's scale, the comparison has five seeds of every program, as in the paper. At the quick scale, it
-    /// has one seed of a few programs.
+    /// Returns the programs and seeds of the comparison. At the scale of the paper, there are five seeds for every
+    /// program, as in the paper. At the quick scale, there is one seed for each of a few programs.
     fn usual(context: &Context<'_>) -> Self {
         Self {
             own: Method::Trust,
@@ -426,7 +430,7 @@ struct Pair {
     dim: usize,
     other: Path,
     trust: Path,
-    /// Whether the other method overflowed in most of its runs.
+    /// Whether the majority of the runs of the other method overflowed.
     overflowed: bool,
 }
 
@@ -436,7 +440,7 @@ fn corpus(
     other: Method,
 ) -> Result<Vec<Pair>, Failure> {
     if CORPUS.is_empty() {
-        // The error message describes how to obtain a corpus.
+        // This call fails, and its error message describes how to obtain the corpus.
         Entry::named("kidscore_interaction")?;
     }
     let seeds = subject.seeds;
@@ -449,7 +453,8 @@ fn corpus(
         let note = format!("{others} programs; use --scale paper");
         context.not_run(left("the other programs"), note)?;
     }
-    // The other methods take a quarter of an hour for one of these programs, and the paper has none of them.
+    // The programs that solve equations are excluded. On one of them, the other methods take a quarter of an hour, and
+    // the paper uses no such programs.
     let names: Vec<&str> = solving.iter().map(|entry| entry.name).collect();
     let note = format!("left out: {}", names.join(", "));
     context.not_run(left("programs with solvers"), note)?;
@@ -475,8 +480,8 @@ fn corpus(
     Ok(pairs)
 }
 
-/// Writes the shares of models on which the final ELBOs are equal, the ELBO of TrustVI is better, or the ELBO of the
-/// other method is better.
+/// Writes the fractions of the models on which the final ELBOs are equal, the ELBO of TrustVI is higher, or the ELBO of
+/// the other method is higher.
 fn outcomes(
     context: &mut Context<'_>,
     subject: &Subject,
@@ -514,7 +519,7 @@ fn outcomes(
     Ok(())
 }
 
-/// The numbers of oracle calls of both methods on a model that meets the condition of [`runtimes`].
+/// The numbers of oracle calls that both methods need on one of the models that [`runtimes`] selects.
 struct Runtime {
     dim: usize,
     other: f64,
@@ -528,7 +533,8 @@ impl Runtime {
     }
 }
 
-/// Returns the runtimes on the models for which the other method takes at least five iterations to the threshold.
+/// Returns the runtimes on those models for which the other method needs at least five iterations to reach the
+/// threshold.
 fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
     pairs
         .iter()
@@ -539,7 +545,8 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
                 pair.trust.reaches(threshold)?,
             );
             let counts = other.iteration >= 5;
-            // A start above the threshold needs no calls, so at least one call counts.
+            // If the starting point is above the threshold, a method needs no oracle calls. If a method needs no calls,
+            // one call is counted.
             let floor = |calls: f64| calls.max(1.0);
             counts.then(|| Runtime {
                 dim: pair.dim,

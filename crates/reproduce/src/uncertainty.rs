@@ -1,4 +1,4 @@
-//! Means and standard deviations of mean-field fits, without and with linear response, compared with reference draws.
+//! Means and standard deviations of mean-field fits, with and without linear response, compared with reference draws.
 
 use jensen::blackbox::FamilyKind;
 use jensen::math::order::median;
@@ -11,16 +11,16 @@ use crate::corpus::{Entry, Reference, references};
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// A fit and its reference, with one entry per scalar.
+/// The comparison of a fit with its reference. Each list has one entry per scalar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Comparison {
-    /// The errors of the means in units of the reference: (mean − reference mean) / reference sd.
+    /// The errors of the means, in units of the reference standard deviations: (mean − reference mean) / reference sd.
     means: Vec<f64>,
-    /// The ratios of standard deviations: mean-field sd / reference sd.
+    /// The standard deviations of the mean-field fit, divided by the reference standard deviations.
     narrow: Vec<f64>,
-    /// The errors of the means with linear response: (mean − reference mean) / reference sd.
+    /// The errors of the means with linear response, in units of the reference standard deviations.
     response_means: Vec<f64>,
-    /// The ratios of standard deviations: sd by linear response / reference sd.
+    /// The standard deviations with linear response, divided by the reference standard deviations.
     wide: Vec<f64>,
     seconds: f64,
     note: String,
@@ -71,7 +71,7 @@ fn median_error(ratios: &[f64]) -> f64 {
     median(&ratios.iter().map(|r| (r - 1.0).abs()).collect::<Vec<_>>())
 }
 
-/// Compares mean-field fits with reference draws.
+/// Compares the means and standard deviations of mean-field fits with those of reference draws.
 pub fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     let references = references()?;
     let draws = context.pick(10_000, 40_000);

@@ -1,4 +1,4 @@
-//! Named tensors and scalars, the form in which a state is stored.
+//! The archive, a set of named tensors and scalars in which the state of an algorithm is stored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,23 +10,23 @@ use serde_json::{Map, Value};
 /// A dense tensor of double-precision numbers in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// The extents.
+    /// The length of each dimension.
     pub shape: Vec<usize>,
-    /// The elements.
+    /// The elements in row-major order.
     pub data: Vec<f64>,
 }
 
-/// Named tensors and scalars.
+/// A set of named tensors and scalars, which stores the state of an algorithm.
 ///
-/// Floating-point numbers belong in tensors, which preserve every bit (including NaN and infinities). Counters, flags
-/// and words belong in the JSON part.
+/// Store floating-point numbers as tensors, which preserve every bit, including those of NaN and infinities. Store
+/// counters, flags and words as JSON values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Archive {
     pub(crate) tensors: BTreeMap<String, Tensor>,
     pub(crate) scalars: Map<String, Value>,
 }
 
-/// The error of an archive that lacks an entry or has it with the wrong type or length.
+/// The error returned if an entry of an archive is missing or has the wrong type or length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveError(pub String);
 
@@ -38,12 +38,12 @@ impl fmt::Display for ArchiveError {
 
 impl std::error::Error for ArchiveError {}
 
-/// A state that can be stored, and restored to the same bits.
+/// A state that can be stored in an archive and restored from it without changing a bit.
 pub trait Snapshot: Sized {
-    /// Stores everything on which a later step depends.
+    /// Stores everything that later steps depend on.
     fn save(&self) -> Archive;
 
-    /// Restores the state that [`save`](Self::save) stored.
+    /// Restores a state from the archive that [`save`](Self::save) returned.
     ///
     /// # Errors
     /// Fails if an entry is missing or has the wrong type or length.
@@ -56,15 +56,15 @@ impl Archive {
         Self::default()
     }
 
-    /// Stores a vector.
+    /// Stores a vector as a one-dimensional tensor.
     pub fn put(&mut self, name: &str, data: &[f64]) {
         self.put_tensor(name, vec![data.len()], data.to_vec());
     }
 
-    /// Stores a tensor.
+    /// Stores a tensor with the given shape and elements.
     ///
     /// # Panics
-    /// Panics if the shape and the number of elements disagree, which is a bug in the caller.
+    /// Panics if the number of elements does not match the shape, which is a bug in the caller.
     pub fn put_tensor(&mut self, name: &str, shape: Vec<usize>, data: Vec<f64>) {
         assert_eq!(
             shape.iter().product::<usize>(),
@@ -74,17 +74,17 @@ impl Archive {
         self.tensors.insert(name.to_owned(), Tensor { shape, data });
     }
 
-    /// Stores a counter, flag, word or other JSON value.
+    /// Stores a counter, a flag, a word or any other JSON value.
     ///
     /// # Panics
-    /// Panics if the value does not serialise to JSON (a map with keys that are not strings), which is a bug
+    /// Panics if the value cannot be serialised to JSON (for example, a map whose keys are not strings), which is a bug
     /// in the caller.
     pub fn set(&mut self, name: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).expect("a plain value");
         self.scalars.insert(name.to_owned(), value);
     }
 
-    /// Stores another archive under `prefix.`.
+    /// Stores all entries of another archive, with `prefix.` in front of their names.
     pub fn nest(&mut self, prefix: &str, inner: Archive) {
         for (name, tensor) in inner.tensors {
             self.tensors.insert(format!("{prefix}.{name}"), tensor);
@@ -94,7 +94,8 @@ impl Archive {
         }
     }
 
-    /// Returns the archive that [`nest`](Self::nest) stored under `prefix.`. The archive is empty if there is none.
+    /// Returns the archive that [`nest`](Self::nest) stored under `prefix.`, or an empty archive if no entry has this
+    /// prefix.
     pub fn nested(&self, prefix: &str) -> Archive {
         let inner = |name: &String| {
             name.strip_prefix(prefix)
@@ -115,28 +116,28 @@ impl Archive {
         }
     }
 
-    /// Returns a tensor.
+    /// Returns the tensor with this name.
     ///
     /// # Errors
-    /// Fails if there is no tensor of that name.
+    /// Fails if the archive contains no tensor with this name.
     pub fn tensor(&self, name: &str) -> Result<&Tensor, ArchiveError> {
         self.tensors
             .get(name)
             .ok_or_else(|| ArchiveError(format!("the tensor `{name}` is missing")))
     }
 
-    /// Returns a copy of the elements of a tensor.
+    /// Returns a copy of the elements of the tensor with this name.
     ///
     /// # Errors
-    /// Fails if there is no tensor of that name.
+    /// Fails if the archive contains no tensor with this name.
     pub fn vec(&self, name: &str) -> Result<Vec<f64>, ArchiveError> {
         Ok(self.tensor(name)?.data.clone())
     }
 
-    /// Returns a copy of the elements of a tensor, which must have `len` of them.
+    /// Returns a copy of the elements of the tensor with this name, which must have exactly `len` elements.
     ///
     /// # Errors
-    /// Fails if the tensor is missing or has another number of elements.
+    /// Fails if the tensor is missing or does not have `len` elements.
     pub fn vec_of(&self, name: &str, len: usize) -> Result<Vec<f64>, ArchiveError> {
         let data = self.vec(name)?;
         if data.len() != len {
@@ -148,10 +149,10 @@ impl Archive {
         Ok(data)
     }
 
-    /// Returns a counter, a flag, a word or another JSON value.
+    /// Returns the counter, flag, word or other JSON value with this name.
     ///
     /// # Errors
-    /// Fails if the value is missing or has another type.
+    /// Fails if the value is missing or cannot be deserialised as `T`.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, ArchiveError> {
         let value = self
             .scalars

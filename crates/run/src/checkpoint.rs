@@ -1,4 +1,4 @@
-//! Checkpoints as bytes: safetensors with a versioned JSON header and a digest.
+//! The encoding of checkpoints as safetensors files with a versioned JSON header and a digest.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,19 +10,21 @@ use sha2::{Digest, Sha256};
 
 use crate::archive::{Archive, Tensor};
 
-/// The version of the layout of [`Checkpoint::encode`]. [`Checkpoint::decode`] accepts no other version.
+/// The version of the file layout that [`Checkpoint::encode`] writes. [`Checkpoint::decode`] rejects every other
+/// version.
 pub const FORMAT_VERSION: u32 = 1;
 
 const HEADER_KEY: &str = "jensen";
 
-/// The properties that must agree for a resumed run to have the same bits as an uninterrupted one.
+/// The properties of a run that a resumed run must share, so that its results are bitwise identical to those of an
+/// uninterrupted run.
 ///
-/// Budgets are not among them, because a larger budget is the usual reason to resume.
+/// The budget is not one of these properties, because runs are usually resumed in order to extend their budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// All settings that influence results.
+    /// All settings that influence the results of the run.
     pub settings: Value,
     /// The seed of the run.
     pub seed: u64,
@@ -30,19 +32,19 @@ pub struct Identity {
     pub model_hash: String,
     /// The digest of the data.
     pub data_hash: String,
-    /// The SIMD level of the kernels.
+    /// The SIMD instruction set that the numerical kernels use.
     pub simd: String,
 }
 
-/// The position of the random streams, which are keyed by (seed, purpose, iteration, lane). The number of the last
-/// finished iteration determines it.
+/// The position in the streams of random numbers. The streams are keyed by (seed, purpose, iteration, lane), so the
+/// number of the last finished iteration determines the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RngPosition {
-    /// The iteration number in the keys of the next draws.
+    /// The iteration number that the next random draws use as part of their key.
     pub next_iteration: u64,
 }
 
-/// A stored run.
+/// A run that was stored so that it can be resumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The version of the crate that wrote the checkpoint.
@@ -51,7 +53,7 @@ pub struct Checkpoint {
     pub identity: Identity,
     /// The number of finished iterations.
     pub iteration: u64,
-    /// The wall-clock seconds spent so far.
+    /// The wall-clock time in seconds that the run has used so far.
     pub seconds: f64,
     /// The state of the algorithm.
     pub state: Archive,
@@ -69,7 +71,7 @@ struct Header {
     digest: String,
 }
 
-/// A field in which a checkpoint and the current run differ.
+/// A field whose value in a checkpoint differs from its value in the current run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The name of the field.
@@ -91,11 +93,11 @@ impl fmt::Display for Difference {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The bytes are incomplete, modified or not a checkpoint.
+    /// The bytes are truncated, were modified, or do not contain a checkpoint.
     Corrupt(String),
-    /// The layout has another version.
+    /// The checkpoint was written with another version of the file layout.
     Format {
-        /// The version in the checkpoint.
+        /// The layout version that the checkpoint states.
         found: u32,
     },
     /// The checkpoint belongs to a different run.
@@ -137,7 +139,7 @@ fn corrupt(error: impl fmt::Display) -> CheckpointError {
     CheckpointError::Corrupt(error.to_string())
 }
 
-/// The number of values that are copied to bytes for the digest at a time.
+/// The number of values that the digest converts to bytes at a time.
 const PIECE: usize = 4096;
 
 fn little_endian(data: &[f64]) -> Vec<u8> {
@@ -145,7 +147,7 @@ fn little_endian(data: &[f64]) -> Vec<u8> {
     bytes.into_flattened()
 }
 
-/// Computes the SHA-256 of the header without its digest field and of the name, shape and bytes of every tensor.
+/// Computes the SHA-256 of the header without its digest field, followed by the name, shape and bytes of every tensor.
 fn digest(header: &Header, archive: &Archive) -> String {
     let bare = Header {
         digest: String::new(),
@@ -172,8 +174,8 @@ fn digest(header: &Header, archive: &Archive) -> String {
 }
 
 impl Identity {
-    /// Returns the identity of a stored result. Only the name of the algorithm is set, because no run continues from a
-    /// result.
+    /// Returns the identity of a stored result. Only the name of the algorithm is set, because a stored result cannot
+    /// be resumed.
     pub fn of_result(algorithm: &str) -> Self {
         Self {
             algorithm: algorithm.to_owned(),
@@ -198,7 +200,7 @@ impl Checkpoint {
         }
     }
 
-    /// Encodes the checkpoint. The same content always gives the same bytes.
+    /// Encodes the checkpoint as bytes. Equal checkpoints have equal bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut header = Header {
             format: FORMAT_VERSION,
@@ -230,7 +232,7 @@ impl Checkpoint {
                     .expect("eight bytes an element");
                 (name.clone(), view)
             });
-        // The metadata has a single key, because a hash map with several keys would have no fixed order.
+        // The metadata has only one key, because the iteration order of a hash map with several keys is not fixed.
         let metadata = HashMap::from([(HEADER_KEY.to_owned(), json)]);
         safetensors::serialize(views, Some(metadata)).expect("valid tensors")
     }
@@ -238,8 +240,8 @@ impl Checkpoint {
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails with [`CheckpointError::Corrupt`] if the bytes are truncated, modified or foreign, and with
-    /// [`CheckpointError::Format`] if the layout has another version.
+    /// Fails with [`CheckpointError::Corrupt`] if the bytes are truncated, were modified or are not a checkpoint, and
+    /// with [`CheckpointError::Format`] if the checkpoint was written with another version of the layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
@@ -287,7 +289,8 @@ impl Checkpoint {
         })
     }
 
-    /// Returns the differences between this checkpoint and a run with `identity` by this version of the crate.
+    /// Returns the fields in which this checkpoint differs from a run with `identity` that this version of the crate
+    /// executes.
     pub fn differences(&self, identity: &Identity) -> Vec<Difference> {
         let quoted = |text: &str| format!("`{text}`");
         let stored = &self.identity;
@@ -331,11 +334,11 @@ impl Checkpoint {
             .collect()
     }
 
-    /// Checks that a run with `identity` may resume from this checkpoint. With `force` the function returns the
-    /// differences instead of failing, and the caller reports them to the user.
+    /// Checks that a run with `identity` may resume from this checkpoint. If `force` is true, the function returns the
+    /// differences instead of failing, so that the caller can report them to the user.
     ///
     /// # Errors
-    /// Fails with [`CheckpointError::Mismatch`] if anything differs and `force` is false.
+    /// Fails with [`CheckpointError::Mismatch`] if any field differs and `force` is false.
     pub fn accept(
         &self,
         identity: &Identity,

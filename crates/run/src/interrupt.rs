@@ -1,39 +1,39 @@
-//! Interruption of a step before it is complete.
+//! A signal that interrupts a step before it is complete.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::Clock;
 
-/// A signal to the code inside a step that the caller has cancelled the run or that its time is up.
+/// A signal that tells the code inside a step that the caller has cancelled the run or that the time limit has passed.
 ///
-/// An algorithm with long steps checks [`is_over`](Self::is_over) before each piece of work. Once it is true, the step
-/// returns any result as soon as possible: [`run_interruptibly`](crate::run_interruptibly) discards the step and
-/// returns to the previous state. Results and resumed runs therefore do not depend on the point at which a step
-/// stopped.
+/// An algorithm with long steps checks [`is_over`](Self::is_over) before each piece of work. As soon as `is_over`
+/// returns true, the step should return an arbitrary result quickly. [`run_interruptibly`](crate::run_interruptibly)
+/// then discards the result and restores the previous state. Results and resumed runs therefore do not depend on the
+/// moment of the interruption.
 ///
-/// The output of an interrupted run contains only results that take little time to compute. A long computation checks
-/// [`is_late`](Self::is_late) between its parts and omits the remaining parts once it is true.
+/// The output of an interrupted run should contain only results that can be computed quickly. A long computation checks
+/// [`is_late`](Self::is_late) between its parts and skips the remaining parts if `is_late` returns true.
 pub struct Interrupt<'a> {
     cancel: Option<&'a AtomicBool>,
     clock: &'a dyn Clock,
     pub(crate) within_steps: bool,
-    /// The clock reading at which the time is up, as the bits of an `f64`.
+    /// The clock reading in seconds at which the time limit is reached, stored as the bits of an `f64`.
     deadline: AtomicU64,
     /// Whether the loop can discard the current step.
     armed: AtomicBool,
-    /// Whether a call of `is_over` returned true during this step.
+    /// Whether `is_over` has returned true during the current step.
     stopped: AtomicBool,
     ending: AtomicBool,
-    /// Whether a call of `is_late` returned true, so that the output may be incomplete.
+    /// Whether `is_late` has returned true, in which case the output may be incomplete.
     cut: AtomicBool,
-    /// The clock reading from which `is_late` is true, as the bits of an `f64`.
+    /// The clock reading in seconds after which `is_late` returns true, stored as the bits of an `f64`.
     output: AtomicU64,
 }
 
 const OUTPUT: f64 = 0.2;
 
 impl<'a> Interrupt<'a> {
-    /// Creates an interrupt with a flag and a time limit.
+    /// Creates an interrupt that reads the cancellation flag `cancel` and the clock.
     pub fn new(cancel: Option<&'a AtomicBool>, clock: &'a dyn Clock) -> Self {
         Self {
             cancel,
@@ -48,7 +48,7 @@ impl<'a> Interrupt<'a> {
         }
     }
 
-    /// Returns an interrupt that never stops a step. It suits algorithms with short steps.
+    /// Returns an interrupt that never stops a step before it is complete. Use it for algorithms with short steps.
     pub fn between_steps(self) -> Self {
         Self {
             within_steps: false,
@@ -56,8 +56,8 @@ impl<'a> Interrupt<'a> {
         }
     }
 
-    /// Returns whether the current step will be discarded. Once the result is true, it stays true until the step has
-    /// ended.
+    /// Returns whether the current step will be discarded. After the function has returned true, it continues to return
+    /// true until the end of the step.
     pub fn is_over(&self) -> bool {
         if !self.armed.load(Ordering::Relaxed) {
             return false;
@@ -69,8 +69,8 @@ impl<'a> Interrupt<'a> {
         over
     }
 
-    /// Returns whether the caller should compute its output quickly. This is the case if an interrupt ended the run, if
-    /// the time is up, or if the user cancelled the output.
+    /// Returns whether the caller should compute its output quickly. This is the case if an interruption ended the run,
+    /// if the time limit has passed, or if the user cancelled the computation of the output.
     pub fn is_hurried(&self) -> bool {
         let hurried = || f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite();
         if !hurried() && self.ending.load(Ordering::Relaxed) && self.is_called() {
@@ -79,7 +79,7 @@ impl<'a> Interrupt<'a> {
         hurried()
     }
 
-    /// Returns whether the output of an interrupted run has used up its time.
+    /// Returns whether the time that is allowed for the output of an interrupted run has passed.
     pub fn is_late(&self) -> bool {
         let late = self.is_hurried()
             && self.clock.seconds() >= f64::from_bits(self.output.load(Ordering::Relaxed));
@@ -98,19 +98,20 @@ impl<'a> Interrupt<'a> {
             || self.clock.seconds() >= f64::from_bits(self.deadline.load(Ordering::Relaxed))
     }
 
-    /// Marks the run as ended by its algorithm. Its output may use the time until `deadline`.
+    /// Records that the algorithm itself ended the run. The computation of the output may then continue until
+    /// `deadline`.
     pub(crate) fn end(&self, deadline: f64) {
         self.deadline.store(deadline.to_bits(), Ordering::Relaxed);
         self.ending.store(true, Ordering::Relaxed);
     }
 
-    /// Marks the run as interrupted. Its output may take [`OUTPUT`] seconds.
+    /// Records that the run was interrupted. The computation of the output may then take [`OUTPUT`] seconds.
     pub(crate) fn hurry(&self) {
         let until = self.clock.seconds() + OUTPUT;
         self.output.store(until.to_bits(), Ordering::Relaxed);
     }
 
-    /// Begins a step that the loop may discard once the clock has passed `deadline`.
+    /// Begins a step that the loop may discard if the clock passes `deadline`.
     pub(crate) fn arm(&self, deadline: f64) {
         self.deadline.store(deadline.to_bits(), Ordering::Relaxed);
         self.armed.store(true, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! The loop that runs iterative methods, with traces, budgets and checkpoints.
+//! The loop that runs the iterative methods of Jensen, with budgets, traces and checkpoints.
 //!
-//! Every iterative method of Jensen is an [`Algorithm`] whose state is plain data. A single loop, [`run`], provides
-//! budgets, interruption, traces, progress and checkpoints for all of them. The crate opens no file, reads no clock and
-//! prints nothing. The caller passes a [`Clock`], an [`Observer`] and a [`Store`].
+//! Every iterative method of Jensen implements [`Algorithm`] and keeps its state as plain data. The function [`run`]
+//! provides budgets, interruption, traces, progress reports and checkpoints for all of these methods. The crate does
+//! not access files, clocks or the terminal. Instead, the caller passes a [`Clock`], an [`Observer`] and a [`Store`].
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -19,8 +19,9 @@
 //! | [`wire`] | arrays as bytes, for messages between processes |
 //! | `verdict` | [`Verdict`]: whether a result is trusted, with the reasons against it |
 //!
-//! Two guarantees hold for every algorithm that derives its random numbers from (seed, iteration) alone. A shorter run
-//! is a prefix of a longer one, and a resumed run has the same bits as an uninterrupted one, except for the seconds.
+//! Two guarantees hold for every algorithm that derives its random numbers only from the seed and the iteration number.
+//! The iterations of a short run are identical to the first iterations of a longer run. The results of a resumed run
+//! are bitwise identical to those of an uninterrupted run, except for the elapsed time.
 
 #![cfg_attr(
     not(test),

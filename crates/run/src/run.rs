@@ -9,20 +9,20 @@ use crate::{
     Progress, Snapshot, Status,
 };
 
-/// The budget of a run.
+/// The limits on the iterations and the time of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// The largest number of iterations, including those before a resume.
+    /// The maximum number of iterations, which includes the iterations before a resume.
     pub max_iterations: u64,
-    /// The largest number of wall-clock seconds, including those before a resume. The loop checks the limit between
-    /// iterations, and within them if an [`Interrupt`] is used.
+    /// The maximum wall-clock time in seconds, which includes the time before a resume. The loop checks this limit
+    /// between iterations, and also within iterations if an [`Interrupt`] is used.
     pub max_seconds: Option<f64>,
-    /// The seconds of the limit that were used before the run begins.
+    /// The part of the time limit, in seconds, that was already used before the run begins.
     pub spent: f64,
 }
 
 impl Budget {
-    /// Returns a budget of iterations only.
+    /// Returns a budget that limits the number of iterations but not the time.
     pub fn iterations(max_iterations: u64) -> Self {
         Self {
             max_iterations,
@@ -31,12 +31,12 @@ impl Budget {
         }
     }
 
-    /// Returns whether no time is left when the run begins.
+    /// Returns whether the whole time limit was already used before the run begins.
     pub fn is_spent(&self) -> bool {
         self.left().is_some_and(|left| left <= 0.0)
     }
 
-    /// Returns the seconds that are left when the run begins, or `None` if there is no limit.
+    /// Returns the time in seconds that remains when the run begins, or `None` if the time is not limited.
     pub fn left(&self) -> Option<f64> {
         self.max_seconds.map(|limit| limit - self.spent)
     }
@@ -44,7 +44,7 @@ impl Budget {
 
 /// A wall clock.
 pub trait Clock: Sync {
-    /// Returns the seconds since an arbitrary fixed moment. They never decrease.
+    /// Returns the number of seconds since an arbitrary fixed moment. The readings of the clock never decrease.
     fn seconds(&self) -> f64;
 }
 
@@ -54,7 +54,7 @@ impl<F: Fn() -> f64 + Sync> Clock for F {
     }
 }
 
-/// The error of a checkpoint that could not be stored.
+/// The error returned if a checkpoint could not be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError(pub String);
 
@@ -66,12 +66,13 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// A destination for checkpoints.
+/// The storage to which a run writes its checkpoints.
 pub trait Store {
-    /// Replaces the stored checkpoint atomically.
+    /// Atomically replaces the previously stored checkpoint.
     ///
     /// # Errors
-    /// Fails if the checkpoint cannot be stored. The run then continues and informs the observer.
+    /// Fails if the checkpoint cannot be stored. After such a failure, the loop informs the observer and continues the
+    /// run.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
@@ -82,36 +83,36 @@ impl Store for Vec<Vec<u8>> {
     }
 }
 
-/// The largest share of a run's time that may be spent on copies of the state, which make it possible to discard a
-/// step.
+/// The maximum fraction of the run time that the loop may spend on copying the state. A copy of the state is needed to
+/// discard an interrupted step.
 const COPYING: f64 = 0.01;
 
-/// The environment of a run.
+/// The budget of a run and the services that the caller provides to it.
 pub struct Control<'a> {
     /// The budget of the run.
     pub budget: Budget,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// A flag that another thread sets to stop the run, for example on Ctrl-C. The run stops after the current
-    /// iteration or within it, and writes a checkpoint.
+    /// A flag that another thread sets to stop the run, for example when the user presses Ctrl-C. The run stops within
+    /// the current iteration or after it, and writes a checkpoint.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a cancelled run also computes its output, which may take long.
+    /// Whether the output is also computed for a cancelled run, which may take a long time.
     pub partial: bool,
     /// The observer of the run.
     pub observer: &'a mut dyn Observer,
-    /// The destination of checkpoints, if there is one.
+    /// The storage for checkpoints, or `None` if the run stores no checkpoints.
     pub store: Option<&'a mut dyn Store>,
-    /// Seconds between checkpoints. With 0, the run writes one after every iteration. The run always writes a
-    /// checkpoint at its end.
+    /// The time between two checkpoints in seconds. If it is 0, the run writes a checkpoint after every iteration. The
+    /// run always writes a last checkpoint at its end.
     pub checkpoint_seconds: f64,
-    /// The stored run to resume.
+    /// The stored run from which to resume, or `None` for a new run.
     pub resume: Option<Checkpoint>,
-    /// Whether to resume even if the checkpoint belongs to another run.
+    /// Whether to resume even if the checkpoint belongs to a run with another identity.
     pub force_resume: bool,
 }
 
 impl<'a> Control<'a> {
-    /// Returns a control under `budget` without checkpoints or interruption.
+    /// Returns a control with `budget` that neither stores checkpoints nor can be cancelled.
     pub fn new(budget: Budget, clock: &'a dyn Clock, observer: &'a mut dyn Observer) -> Self {
         Self {
             budget,
@@ -127,17 +128,17 @@ impl<'a> Control<'a> {
     }
 }
 
-/// The outcome of a run.
+/// The output of a run and the way in which the run ended.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// The result of the algorithm. It is `None` if the run could not start, or if it was cancelled without
-    /// [partial](Control::partial) results.
+    /// The output of the algorithm. The output is `None` if the run could not start, or if the run was cancelled and
+    /// [`partial`](Control::partial) is false.
     pub output: Option<T>,
     /// The status at the end of the run.
     pub status: Status,
     /// The number of finished iterations.
     pub iterations: u64,
-    /// The wall-clock seconds, including those before a resume.
+    /// The wall-clock time in seconds, which includes the time before a resume.
     pub seconds: f64,
 }
 
@@ -147,7 +148,7 @@ pub struct Outcome<T> {
 pub enum RunError {
     /// The checkpoint belongs to another run.
     Checkpoint(CheckpointError),
-    /// The stored state does not match the algorithm.
+    /// The stored state cannot be restored by the algorithm.
     State(ArchiveError),
 }
 
@@ -169,15 +170,16 @@ impl std::error::Error for RunError {
     }
 }
 
-/// Runs an algorithm until it stops, a budget is exhausted or the caller interrupts.
+/// Runs an algorithm until a step returns a status, the budget is exhausted or the caller cancels the run.
 ///
-/// An iteration performs the step, passes its record and the progress to the observer, and stores a checkpoint if one
-/// is due. At the end of the run, the loop stores a last checkpoint before it computes the output. The loop checks
-/// interruption and budgets before each step, so a finished run that is resumed takes no further step.
+/// In each iteration the loop performs a step, passes its record and the progress to the observer, and stores a
+/// checkpoint if one is due. At the end of the run, the loop stores a last checkpoint before it computes the output.
+/// The loop checks the cancellation flag and the budget before each step, so resuming a finished run performs no
+/// further steps.
 ///
 /// # Errors
-/// Fails on a resume if the checkpoint belongs to another run or its state does not match the algorithm. A new run
-/// never fails.
+/// A resumed run fails if the checkpoint belongs to another run or if the algorithm cannot restore the stored state. A
+/// new run never fails.
 pub fn run<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,
@@ -186,7 +188,8 @@ pub fn run<A: Algorithm>(
     run_interruptibly(algorithm, identity, control, None)
 }
 
-/// Additional seconds for the initial state, because an interrupted start has no result.
+/// The time in seconds by which the time limit is extended for the initial state, because a run that is interrupted
+/// before its first state has no result.
 const BEGINNING: f64 = 0.5;
 
 fn begin<A: Algorithm>(
@@ -237,14 +240,14 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
     })
 }
 
-/// Runs an algorithm like [`run`], and also interrupts its steps. The algorithm must use an [`Interrupt`] with the same
-/// flag and clock. An interrupted step has no effect.
+/// Runs an algorithm like [`run`], but can also interrupt a step before it is complete. The algorithm must use an
+/// [`Interrupt`] with the same flag and the same clock. An interrupted step has no effect on the state.
 ///
-/// The function copies the state before each step, or only before some steps if copying takes long. A step without a
-/// copy is always completed.
+/// The function copies the state before each step. If copying takes too long, the function copies the state only before
+/// some of the steps. A step without a copy is always completed.
 ///
 /// # Errors
-/// Returns the same errors as [`run`].
+/// Fails under the same conditions as [`run`].
 pub fn run_interruptibly<A: Algorithm>(
     algorithm: &mut A,
     identity: &Identity,
@@ -308,7 +311,7 @@ pub fn run_interruptibly<A: Algorithm>(
             continue;
         }
         if let Some(Status::Interrupted { .. }) = step.status {
-            // The algorithm reports that the step could not run, and has not changed the state.
+            // The algorithm reports that it could not run the step. The step has not changed the state.
             break Status::Interrupted { at: iteration };
         }
         iteration += 1;
@@ -337,7 +340,8 @@ pub fn run_interruptibly<A: Algorithm>(
         None => {}
     }
     let output = wanted.then(|| algorithm.output(&state));
-    // If the output stopped early, the run has the result of an interrupted run and gets its status.
+    // If the computation of the output was cut short, the run has the incomplete output of an interrupted run and
+    // therefore receives the status of an interrupted run.
     if interrupt.is_some_and(Interrupt::is_cut) && !status.is_from_outside() {
         status = ended_from_outside(control, iteration);
     }
@@ -350,7 +354,8 @@ pub fn run_interruptibly<A: Algorithm>(
     })
 }
 
-/// Stores a checkpoint if there is a store. A failure causes a note and does not end the run.
+/// Stores a checkpoint if there is a store. If the checkpoint cannot be stored, the function passes a note to the
+/// observer, and the run continues.
 fn save<S: Snapshot>(
     control: &mut Control<'_>,
     identity: &Identity,

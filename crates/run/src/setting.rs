@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// The error of a setting that is out of range or cannot be parsed. It displays as one sentence with the setting, the
-/// value and the allowed values.
+/// The error returned if a setting is out of range or cannot be parsed. The message of the error is one sentence that
+/// contains the setting, the value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError(String);
 
 impl SettingError {
-    /// Creates an error that displays as `sentence`.
+    /// Creates an error whose message is `sentence`.
     pub fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }

@@ -1,29 +1,29 @@
-//! The status at the end of a run, with advice.
+//! The status at the end of a run, with advice for the user.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The reason why a stopping rule considers the optimum found.
+/// The observations from which a stopping rule concludes that the optimum has been found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The rule and its observations, in words.
+    /// A description of the rule and of its observations.
     pub rule: String,
-    /// The estimated remaining improvement in nats, if the rule estimates it.
+    /// The estimated remaining improvement of the objective in nats, or `None` if the rule does not estimate it.
     pub remaining: Option<f64>,
     /// The standard error of `remaining`.
     pub standard_error: Option<f64>,
 }
 
-/// The budget that ended a run.
+/// The limit that ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The number of iterations.
     Iterations(u64),
-    /// The wall-clock seconds.
+    /// The wall-clock time in seconds.
     Seconds(f64),
-    /// The largest number of draws per evaluation that the settings allow.
+    /// The maximum number of draws per evaluation, as allowed by the settings.
     Draws(u64),
 }
 
@@ -37,50 +37,51 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The end of a run. Only [`Status::Converged`] is a success. Every other status has advice.
+/// The way in which a run ended. Only [`Status::Converged`] is a success. For every other status,
+/// [`advice`](Self::advice) tells the user what to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Status {
-    /// The stopping rule is met.
+    /// The run met its stopping rule.
     Converged {
-        /// The rule and its observations.
+        /// The observations that satisfied the stopping rule.
         evidence: Evidence,
     },
-    /// A budget was exhausted before the stopping rule was met.
+    /// A budget was exhausted before the run met its stopping rule.
     BudgetReached {
         /// The exhausted budget.
         limit: Limit,
-        /// The last observation of the stopping rule, if there is one.
+        /// A description of the last observation of the stopping rule, which is empty if there was none.
         detail: String,
     },
-    /// Steps no longer improve the objective, although the stopping rule is not met.
+    /// The steps no longer improve the objective, but the stopping rule is not met.
     Stalled {
         /// The iteration at which the run stalled.
         at: u64,
-        /// The observation.
+        /// A description of what the algorithm observed.
         reason: String,
     },
-    /// The objective or its gradient is no longer finite, or cannot be evaluated at the start.
+    /// The objective or its gradient is no longer finite, or the objective cannot be evaluated at the starting point.
     Diverged {
-        /// The iteration at which the run diverged, or 0 for the start.
+        /// The iteration at which the run diverged, or 0 if the starting point itself failed.
         at: u64,
-        /// The observation.
+        /// A description of what the algorithm observed.
         reason: String,
     },
-    /// The caller cancelled the run.
+    /// The caller interrupted the run.
     Interrupted {
-        /// The last finished iteration.
+        /// The number of the last finished iteration.
         at: u64,
     },
 }
 
 impl Status {
-    /// Returns whether the optimiser's stopping rule is met.
+    /// Returns whether the run met its stopping rule.
     pub fn is_converged(&self) -> bool {
         matches!(self, Self::Converged { .. })
     }
 
-    /// Returns whether the caller or the time limit ended the run before it finished.
+    /// Returns whether the caller or the time limit ended the run, rather than the algorithm itself.
     pub fn is_from_outside(&self) -> bool {
         matches!(
             self,
@@ -92,8 +93,7 @@ impl Status {
         )
     }
 
-    /// Returns the word for this status in files: `converged`, `budget_reached`, `stalled`, `diverged` or
-    /// `interrupted`.
+    /// Returns the name of this status in files: `converged`, `budget_reached`, `stalled`, `diverged` or `interrupted`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Converged { .. } => "converged",
@@ -104,7 +104,7 @@ impl Status {
         }
     }
 
-    /// Returns advice for the user.
+    /// Returns advice for the user on a run that ended with this status.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Converged { .. } => "",

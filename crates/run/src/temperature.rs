@@ -1,6 +1,6 @@
-//! Temperature schedules: temperatures as functions of the number of completed passes.
+//! Temperature schedules, which give the temperature as a function of the number of completed passes.
 
-/// Returns the temperature after `pass` passes, for a schedule that falls linearly from `from` to 1 over `passes`
+/// Returns the temperature after `pass` passes of a schedule that decreases linearly from `from` to 1 in `passes`
 /// passes.
 pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {
     let done = if passes > 0.0 {
@@ -11,9 +11,9 @@ pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {
     from + (1.0 - from) * done
 }
 
-/// Returns the temperature after `pass` passes, for a schedule through `points`, which are pairs (passes, temperature)
-/// sorted by passes. The schedule is linear between points and constant outside them. Without points the temperature is
-/// 1.
+/// Returns the temperature after `pass` passes of a piecewise linear schedule. The pairs (passes, temperature) in
+/// `points` must be sorted by their number of passes. The schedule interpolates linearly between these points and is
+/// constant before the first point and after the last point. Without any points, the temperature is 1.
 pub fn interpolated(points: &[(f64, f64)], pass: f64) -> f64 {
     let after = points.partition_point(|point| point.0 <= pass);
     match (after.checked_sub(1).map(|i| points[i]), points.get(after)) {

@@ -1,4 +1,4 @@
-//! The trace of a run, with one line per iteration.
+//! The trace of a run, which has one line per iteration.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,29 @@ use serde_json::Value;
 
 use crate::Status;
 
-/// One line of a trace. In JSON, the method's `fields` are on the same level as the fixed fields. Numbers that are not
-/// finite are written as `null`.
+/// One line of a trace. In JSON, the entries of `fields` appear on the same level as the other fields, and numbers that
+/// are not finite are written as `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The number of the step. The first step is 1.
+    /// The number of the iteration. The first iteration has number 1.
     pub iteration: u64,
-    /// The wall-clock seconds since the run began, including earlier sessions of a resumed run.
+    /// The wall-clock time in seconds since the beginning of the run, which includes earlier sessions of a resumed run.
     pub seconds: f64,
-    /// The estimated ELBO in nats, if the step computed it.
+    /// The estimated ELBO in nats, or `None` if this iteration did not compute it.
     pub elbo: Option<f64>,
-    /// The Monte-Carlo standard error of `elbo`.
+    /// The Monte Carlo standard error of `elbo`.
     pub elbo_se: Option<f64>,
-    /// The number of evaluations so far, in the unit of the method. For black-box methods the unit is the oracle call:
-    /// a minibatch of 256 gradients or values, or of 85 Hessian-vector products, which count twice.
+    /// The number of evaluations so far, in a unit that depends on the method. Black-box methods count oracle calls. A
+    /// minibatch of 256 gradients or values counts as one oracle call, and a minibatch of 85 Hessian-vector products
+    /// counts as two.
     pub oracle_calls: u64,
-    /// The fields that only this method has.
+    /// Additional fields that only this method reports.
     #[serde(flatten)]
     pub fields: BTreeMap<String, Value>,
 }
 
 impl Record {
-    /// Returns a record with only the number of evaluations set.
+    /// Returns a record in which only the number of evaluations is set.
     pub fn new(oracle_calls: u64) -> Self {
         Self {
             oracle_calls,
@@ -36,7 +37,7 @@ impl Record {
         }
     }
 
-    /// Adds a number, or `null` if the number is not finite.
+    /// Adds the field `name` with a number. A number that is not finite is stored as `null`.
     #[must_use]
     pub fn with(mut self, name: &str, value: f64) -> Self {
         let value = serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number);
@@ -44,14 +45,14 @@ impl Record {
         self
     }
 
-    /// Adds a word.
+    /// Adds the field `name` with a text.
     #[must_use]
     pub fn with_text(mut self, name: &str, value: &str) -> Self {
         self.fields.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Sets the ELBO and its standard error.
+    /// Sets the ELBO and its Monte Carlo standard error.
     #[must_use]
     pub fn with_elbo(mut self, elbo: f64, standard_error: Option<f64>) -> Self {
         self.elbo = Some(elbo);
@@ -59,7 +60,7 @@ impl Record {
         self
     }
 
-    /// Returns whether two records agree in everything but `seconds`, bit for bit.
+    /// Returns whether two records are bitwise identical in all fields except `seconds`.
     pub fn same_result(&self, other: &Self) -> bool {
         let bits = |x: Option<f64>| x.map(f64::to_bits);
         self.iteration == other.iteration
@@ -70,28 +71,28 @@ impl Record {
     }
 }
 
-/// The state of a run, for a progress bar.
+/// The progress of a run, in the form that a progress bar displays.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// The last trace line.
+    /// The trace line of the last finished iteration.
     pub record: &'a Record,
-    /// The largest iteration number that the budget allows.
+    /// The maximum number of iterations that the budget allows.
     pub max_iterations: u64,
 }
 
-/// An observer of a run. The default methods do nothing.
+/// An observer that receives the events of a run. The default implementations of the methods do nothing.
 pub trait Observer {
-    /// Receives a trace line. The loop calls this method once per iteration, in order.
+    /// Receives the trace line of an iteration. The loop calls this method once per iteration, in order.
     fn record(&mut self, record: &Record) {
         let _ = record;
     }
 
-    /// Receives the progress. The loop calls this method after [`record`](Self::record).
+    /// Receives the progress of the run. The loop calls this method after [`record`](Self::record).
     fn progress(&mut self, progress: &Progress<'_>) {
         let _ = progress;
     }
 
-    /// Receives a note for the user, for example about a forced resume or a checkpoint that could not be written.
+    /// Receives a note for the user, for example that a checkpoint could not be written or that a resume was forced.
     fn note(&mut self, note: &str) {
         let _ = note;
     }
@@ -102,7 +103,7 @@ pub trait Observer {
     }
 }
 
-/// An observer that ignores everything.
+/// An observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

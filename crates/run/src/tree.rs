@@ -1,10 +1,10 @@
-//! Sums over a fixed binary tree.
+//! Sums that are computed over a fixed binary tree.
 
 use rayon::prelude::*;
 
-/// Returns the sum of `parts`, computed over a binary tree: neighbouring parts are added in pairs, then the sums of the
-/// pairs are added in pairs. The bits of the sum depend only on the parts and their order, and not on the worker that
-/// adds them. A parallel reduction does not guarantee this.
+/// Returns the sum of `parts`, computed over a binary tree. The function adds neighbouring parts in pairs, then adds
+/// the sums of neighbouring pairs, and so on. The result depends only on the parts and their order, not on which thread
+/// adds which pair. Rayon's parallel reductions do not guarantee this for floating-point numbers.
 pub fn tree_sum<T: Default + Send>(
     mut parts: Vec<T>,
     plus: impl Fn(T, T) -> T + Sync,

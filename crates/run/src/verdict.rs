@@ -1,15 +1,15 @@
-//! The verdict on a result, with the reasons against trusting it.
+//! The verdict on a result, with the reasons not to trust it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A reason not to trust a result, with advice.
+/// A reason not to trust a result, with advice for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The observation, as a sentence without its full stop.
+    /// The observation, written as a sentence without a full stop.
     pub sentence: String,
-    /// The advice, or an empty text if there is none.
+    /// The advice for the user, or an empty string if there is none.
     #[serde(default)]
     pub advice: String,
 }
@@ -39,7 +39,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The verdict on a result. A result is trusted if there is no reason against it.
+/// The verdict on a result. A result is trusted if the verdict contains no reasons.
 ///
 /// ```
 /// use jensen_run::{Reason, Verdict};
@@ -57,17 +57,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Creates a verdict without reasons, so that the result is trusted.
+    /// Creates a verdict without reasons, which trusts the result.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a reason against trusting the result.
+    /// Adds a reason not to trust the result.
     pub fn against(&mut self, reason: Reason) {
         self.reasons.push(reason);
     }
 
-    /// Adds the reasons of another verdict.
+    /// Adds all reasons of another verdict.
     pub fn extend(&mut self, other: Self) {
         self.reasons.extend(other.reasons);
     }
@@ -77,12 +77,12 @@ impl Verdict {
         self.reasons.is_empty()
     }
 
-    /// Returns the reasons against trusting the result, in the order in which they were added.
+    /// Returns the reasons not to trust the result, in the order in which they were added.
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }
 
-    /// Returns the reasons as texts.
+    /// Returns each reason with its advice as a string.
     pub fn warnings(&self) -> Vec<String> {
         self.reasons.iter().map(Reason::to_string).collect()
     }

@@ -1,13 +1,13 @@
-//! Arrays as little-endian bytes, each preceded by its length.
+//! A binary format for arrays, in which each array is preceded by its length and all numbers are little-endian.
 
-/// Writes arrays into memory of the right size.
+/// A writer that encodes arrays into memory whose size was computed beforehand.
 pub struct Writer<'a> {
-    /// `None` while [`size`] counts the bytes.
+    /// This field is `None` while [`size`] counts the bytes.
     memory: Option<&'a mut [u8]>,
     written: usize,
 }
 
-/// Returns the number of bytes that `write` produces.
+/// Returns the number of bytes that `write` writes.
 pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
     let mut writer = Writer {
         memory: None,
@@ -17,13 +17,13 @@ pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
     writer.written
 }
 
-/// Writes the output of `write` into `memory`, whose length must be its [`size`].
+/// Writes the output of `write` into `memory`, whose length must equal [`size`] of `write`.
 pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
     let memory = Some(memory);
     write(&mut Writer { memory, written: 0 });
 }
 
-/// Returns the bytes that `write` produces.
+/// Returns the bytes that `write` writes.
 pub fn bytes(write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = vec![0; size(&write)];
     fill(&mut out, write);
@@ -40,45 +40,46 @@ impl Writer<'_> {
         let out = &mut memory[start..self.written];
         let (length, out) = out.split_at_mut(8);
         length.copy_from_slice(&(x.len() as u64).to_le_bytes());
-        // The loop over existing memory compiles to a copy. Appending would check the capacity for every element.
+        // The compiler turns this loop over allocated memory into a single copy. Appending would check the capacity for
+        // every element.
         for (out, &x) in out.as_chunks_mut().0.iter_mut().zip(x) {
             *out = bytes(x);
         }
     }
 
-    /// Writes a text.
+    /// Writes a string as an array of bytes.
     pub fn text(&mut self, text: &str) {
         self.put(text.as_bytes(), |x| [x]);
     }
 
-    /// Writes 64-bit integers.
+    /// Writes an array of 64-bit integers.
     pub fn counts(&mut self, x: &[u64]) {
         self.put(x, u64::to_le_bytes);
     }
 
-    /// Writes 32-bit integers.
+    /// Writes an array of 32-bit integers.
     pub fn numbers(&mut self, x: &[u32]) {
         self.put(x, u32::to_le_bytes);
     }
 
-    /// Writes single-precision numbers.
+    /// Writes an array of single-precision numbers.
     pub fn singles(&mut self, x: &[f32]) {
         self.put(x, f32::to_le_bytes);
     }
 
-    /// Writes double-precision numbers.
+    /// Writes an array of double-precision numbers.
     pub fn reals(&mut self, x: &[f64]) {
         self.put(x, f64::to_le_bytes);
     }
 }
 
-/// Reads arrays in the order in which a [`Writer`] wrote them.
+/// A reader that decodes arrays in the order in which a [`Writer`] wrote them.
 pub struct Reader<'a>(&'a [u8]);
 
 const CUT: &str = "the message is incomplete";
 
 impl<'a> Reader<'a> {
-    /// Creates a reader of bytes that a [`Writer`] wrote.
+    /// Creates a reader for bytes that a [`Writer`] wrote.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -92,19 +93,19 @@ impl<'a> Reader<'a> {
         Ok(array.as_chunks().0)
     }
 
-    /// Reads a text.
+    /// Reads a string.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with a text.
+    /// Fails if the remaining bytes do not begin with a string in UTF-8.
     pub fn text(&mut self) -> Result<String, String> {
         let bytes = self.array::<1>()?.as_flattened();
         String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
     }
 
-    /// Reads `N` 64-bit integers.
+    /// Reads an array of `N` 64-bit integers.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with an array of this length.
+    /// Fails if the remaining bytes do not begin with an array of this length.
     pub fn counts<const N: usize>(&mut self) -> Result<[u64; N], String> {
         let read: Vec<u64> = self
             .array()?
@@ -114,10 +115,10 @@ impl<'a> Reader<'a> {
         read.try_into().map_err(|_| CUT.to_owned())
     }
 
-    /// Reads 32-bit integers.
+    /// Reads an array of 32-bit integers.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with an array of 32-bit integers.
+    /// Fails if the remaining bytes do not begin with a complete array of 32-bit integers.
     pub fn numbers(&mut self) -> Result<Vec<u32>, String> {
         Ok(self
             .array()?
@@ -126,10 +127,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Reads single-precision numbers.
+    /// Reads an array of single-precision numbers.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with an array of single-precision numbers.
+    /// Fails if the remaining bytes do not begin with a complete array of single-precision numbers.
     pub fn singles(&mut self) -> Result<Vec<f32>, String> {
         Ok(self
             .array()?
@@ -138,18 +139,18 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Reads single-precision numbers without copying their bytes.
+    /// Returns an array of single-precision numbers as the bytes of each number, without copying.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with an array of single-precision numbers.
+    /// Fails if the remaining bytes do not begin with a complete array of single-precision numbers.
     pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], String> {
         self.array()
     }
 
-    /// Reads double-precision numbers.
+    /// Reads an array of double-precision numbers.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with an array of double-precision numbers.
+    /// Fails if the remaining bytes do not begin with a complete array of double-precision numbers.
     pub fn reals(&mut self) -> Result<Vec<f64>, String> {
         Ok(self
             .array()?
@@ -158,10 +159,10 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Reads `N` double-precision numbers.
+    /// Reads an array of `N` double-precision numbers.
     ///
     /// # Errors
-    /// Fails if the bytes do not continue with an array of this length.
+    /// Fails if the remaining bytes do not begin with an array of this length.
     pub fn fixed_reals<const N: usize>(&mut self) -> Result<[f64; N], String> {
         self.reals()?.try_into().map_err(|_| CUT.to_owned())
     }

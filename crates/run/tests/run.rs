@@ -1,4 +1,5 @@
-//! Tests of the loop: prefixes, resumed runs, budgets, interruption, and the integrity and identity of checkpoints.
+//! Tests of the loop. They check prefixes, resumed runs, budgets, interruption, and the integrity and identity of
+//! checkpoints.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,7 +11,7 @@ use jensen_run::{
 use jensen_testkit::ticking;
 use serde_json::json;
 
-/// An average of noise. The noise is a hash of the iteration number, as in counter-based streams.
+/// An algorithm that averages noise. The noise is a hash of the iteration number, as in counter-based random streams.
 struct Averager {
     seed: u64,
     stop_after: u64,
@@ -132,7 +133,7 @@ fn a_short_run_is_a_prefix_of_a_long_one() {
 fn resuming_anywhere_equals_never_stopping() {
     let (whole, _, result, status) = stored_run(40, 100, None);
     let (_, checkpoints, ..) = stored_run(40, 100, None);
-    // One checkpoint after each of the first 39 iterations, one at the end.
+    // The run writes one checkpoint after each of the first 39 iterations and one at its end.
     assert_eq!(checkpoints.len(), 40);
     for (i, bytes) in checkpoints.iter().enumerate() {
         let checkpoint = Checkpoint::decode(bytes).unwrap();
@@ -211,7 +212,7 @@ fn seconds_and_interruption_stop_between_iterations() {
     assert_eq!(Checkpoint::decode(&store[0]).unwrap().iteration, 11);
 }
 
-/// An average whose step number `at` runs until it is interrupted.
+/// An averaging algorithm whose step number `at` runs until it is interrupted.
 struct Endless<'a> {
     inner: Averager,
     at: u64,
@@ -245,7 +246,7 @@ impl Algorithm for Endless<'_> {
     }
 }
 
-/// An average whose output takes a hundred seconds unless it is late.
+/// An averaging algorithm whose output takes a hundred seconds unless `is_late` returns true.
 struct Slow<'a> {
     inner: Averager,
     interrupt: &'a Interrupt<'a>,
@@ -279,7 +280,7 @@ impl Algorithm for Slow<'_> {
     }
 }
 
-/// The run converged, but its output was interrupted, so its status is that of an interrupted run.
+/// The run converged, but the computation of its output was interrupted, so its status is that of an interrupted run.
 #[test]
 fn the_output_of_a_run_that_converged_has_no_more_time_either() {
     for (cancelled, limit) in [(false, None), (true, None), (false, Some(60.0))] {
@@ -415,7 +416,7 @@ fn damaged_bytes_are_named_as_such() {
         let error = Checkpoint::decode(&good[..length]).unwrap_err();
         assert!(matches!(error, CheckpointError::Corrupt(_)), "{error}");
     }
-    // Trailing blanks of the safetensors header have no meaning. A change of any other byte must be detected.
+    // Trailing blanks in the safetensors header have no meaning. A change of any other byte must be detected.
     let header_end = 8 + u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
     for position in 0..good.len() {
         if position < header_end && good[position] == b' ' {

@@ -1,8 +1,8 @@
-//! Writes programs that call one function of the library each, with large arguments, for `cargo xtask limits`.
+//! Writes programs, each of which calls one library function with large arguments, for `cargo xtask limits`.
 //!
 //! `calls FOLDER COUNT SEED` writes COUNT programs, which take the functions of the list in turn, each with one of its
-//! signatures. The arguments are data in transformed data and, if the result is real, parameters in the model as well.
-//! Calls of functions with function arguments, which this file lists, precede them.
+//! signatures. The arguments are transformed data. If the result is real, the arguments are also parameters in the
+//! model. Calls of functions that take functions, which this file lists, come first.
 
 use std::error::Error;
 use std::fs;
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Skips functions that other parts cover, and functions with arguments that the program cannot make.
+/// Skips functions that other parts of the test cover, and functions whose arguments the program cannot create.
 fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<String> {
     if name.ends_with("_lp") || signature.result == Type::Void {
         return None;

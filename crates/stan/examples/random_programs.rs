@@ -1,4 +1,4 @@
-//! Runs random programs and texts in any number: `random_programs KIND COUNT [SEED]`, where KIND is one of
+//! Runs any number of random programs or texts: `random_programs KIND COUNT [SEED]`, where KIND is one of
 //!
 //! * `show`: prints generated programs;
 //! * `density`: evaluates generated programs by both evaluators, with derivatives;
@@ -6,9 +6,10 @@
 //! * `text`: passes random bytes through the checker;
 //! * `corpus`: passes damaged programs of the model corpus through the checker and, if accepted, the evaluators.
 //!
-//! `random_programs file PATH [SEED]` compares the evaluators on one program with the data of the generated ones.
+//! `random_programs file PATH [SEED]` compares the evaluators on one program, with the data that generated programs
+//! use.
 //!
-//! The program prints failures and the slowest time. It exits with code 1 after a failure.
+//! The program prints failures and the slowest time. After a failure, it exits with status 1.
 
 #[path = "../tests/it/common/mod.rs"]
 mod common;
@@ -126,7 +127,7 @@ fn main() -> ExitCode {
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models"),
             &mut models,
         );
-        // Large data make every case slower but not different.
+        // Large data make each case slower, but they test nothing else.
         models.retain(|(_, data)| data.len() < 20_000);
     }
     let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Measures the cost of a gradient near the mode of a model of the corpus, for one block of draws on one thread: `cargo
-//! run --release -p jensen-stan --example solver_speed -- models/lynx_hare_predators`. The points are written to
-//! standard output for comparison with `tools/peers/solvers.py`.
+//! run --release -p jensen-stan --example solver_speed -- models/lynx_hare_predators`. The program writes the points to
+//! standard output, so that `tools/peers/solvers.py` can use the same points.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -105,7 +105,8 @@ fn main() {
         .collect();
     let (mut values, mut grad) = (vec![0.0; DRAWS], vec![0.0; dim * DRAWS]);
     let mut ws = density.workspace(DRAWS);
-    // The scheduler updates a thread's time every few milliseconds, so many rounds make this error small.
+    // The scheduler updates a thread's time only every few milliseconds, so many rounds are needed to make this error
+    // small.
     let mean = |run: &mut dyn FnMut()| {
         run();
         let (start, mut rounds) = (processor(), 0);

@@ -9,13 +9,13 @@ use crate::source::{SourceFile, Span};
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The program runs, but the author may have intended something else.
+    /// The program can run, but the author may have intended something else.
     Warning,
-    /// The program does not run.
+    /// The program cannot run until this problem is corrected.
     Error,
 }
 
-/// The kind of a diagnostic. Kinds are stable across versions.
+/// The kind of a diagnostic. The names of kinds do not change between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum Code {
@@ -46,7 +46,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Returns the name of the kind, as shown in brackets.
+    /// Returns the name of the kind, which messages show in brackets.
     pub fn name(self) -> &'static str {
         match self {
             Code::Syntax => "syntax",
@@ -93,13 +93,13 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The kind of the problem.
     pub code: Code,
-    /// The problem, in one sentence without a full stop.
+    /// A description of the problem, in one sentence without a full stop.
     pub message: String,
     /// The location of the problem.
     pub primary: Label,
     /// Other locations that explain the problem.
     pub secondary: Vec<Label>,
-    /// Further facts, such as expected and found types, or available signatures.
+    /// Notes that state further facts, such as the expected and found types or the available signatures.
     pub notes: Vec<String>,
     /// Advice on how to fix the problem.
     pub help: Vec<String>,
@@ -130,13 +130,13 @@ impl Diagnostic {
         }
     }
 
-    /// Sets the text at the primary location.
+    /// Sets the text that is shown at the primary location.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
     }
 
-    /// Adds another location with a text.
+    /// Adds another location and the text that is shown there.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.secondary.push(Label {
             span,
@@ -175,11 +175,11 @@ impl fmt::Display for Diagnostic {
 
 const SHOWN: usize = 50;
 
-/// Renders the diagnostics as text with source excerpts, in the given order, separated by blank lines. From the
-/// fifty-first diagnostic on, only the number of the remaining ones is shown.
+/// Renders the diagnostics as text with source excerpts, in the given order and separated by blank lines. At most fifty
+/// diagnostics are shown, followed by the number of diagnostics that were omitted.
 ///
 /// If `colour` is true, the text contains ANSI escape sequences. Tabs and control characters of the source are
-/// replaced, so the text never contains a raw escape from it.
+/// replaced, so that no escape sequence in the source reaches the terminal.
 pub fn render(diagnostics: &[Diagnostic], files: &[SourceFile], colour: bool) -> String {
     let renderer = if colour {
         Renderer::styled()
@@ -247,7 +247,7 @@ fn report<'a>(diagnostic: &'a Diagnostic, files: &'a [SourceFile]) -> Vec<Group<
     vec![group]
 }
 
-/// Restricts a span to whole characters of the text.
+/// Restricts a span so that it starts and ends between characters of the text.
 fn clamp(span: Span, text: &str) -> std::ops::Range<usize> {
     let mut start = (span.start as usize).min(text.len());
     while !text.is_char_boundary(start) {

@@ -1,5 +1,5 @@
-//! Finds constructs of correct programs that neither evaluator can compute, and reports their location before any data
-//! are read.
+//! Finds the constructs of correct programs that neither evaluator can compute. The locations of such constructs are
+//! reported before any data are read.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::distributions;
@@ -20,8 +20,8 @@ enum Context {
     Density,
 }
 
-/// Returns an error for each construct of a program that cannot be evaluated. There is one error per location, in the
-/// order of the source.
+/// Returns an error for each construct of a program that cannot be evaluated. There is at most one error per location,
+/// and the errors are in source order.
 pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     let mut search = Search {
         program,

@@ -1,13 +1,13 @@
 //! The Stan language: parser, checker, interpreter and lowering to the expression graph.
 //!
-//! Text is first parsed by [`syntax`] (lexer and parser, without types) and then checked by [`mod@check`] (names,
-//! types, block rules), which returns the typed [`program`]. The evaluators start from it: [`interpret`] runs the
-//! program on known values, and [`lower`] builds the graph of its log density. Both share [`value`]s, library functions
-//! (`functions`, `library`), `symbolic` values and the table of `distributions`.
+//! [`syntax`] parses the text without types. [`mod@check`] then resolves names, checks types and the rules of each
+//! block, and returns the typed [`program`]. Two evaluators use the typed program: [`interpret`] runs it on known
+//! values, and [`lower`] builds the graph of its log density. Both share [`value`]s, library functions (`functions`,
+//! `library`), `symbolic` values and the table of `distributions`.
 //!
-//! Errors are [`diagnostic`]s. [`pretty`] shows the stages as text, [`outputs`] computes the reported values of many
-//! draws, and [`evaluable`] reports the constructs of a correct program that cannot be computed. `xtask/src/modules.rs`
-//! lists the allowed dependencies between modules.
+//! Errors are reported as [`diagnostic`]s. [`pretty`] shows the stages as text, [`outputs`] computes the reported
+//! values of many draws, and [`evaluable`] reports the constructs of a correct program that cannot be computed.
+//! `xtask/src/modules.rs` lists the dependencies that are allowed between modules.
 
 #![cfg_attr(
     not(test),

@@ -1,5 +1,5 @@
-//! Computes the reported values of draws. If the program has a graph for them, many draws are computed at once.
-//! Otherwise they are computed one by one.
+//! Computes the reported values of draws. If a graph can be built for the reported values, many draws are computed at
+//! once. Otherwise the interpreter computes one draw after another.
 
 use std::sync::OnceLock;
 
@@ -26,8 +26,8 @@ use crate::value::sized::Sized;
 /// The largest number of values, over all draws, that are computed together.
 const TOGETHER: usize = 1 << 20;
 
-/// Computes the reported values of a program with its data. For draws that the graph rejects, or for which it has no
-/// finite value, the interpreter computes the values or finds the reason.
+/// Computes the reported values of a program with its data. If the graph rejects a draw, or its values are not finite,
+/// the interpreter computes the values or finds the reason.
 pub struct Outputs {
     bound: BoundModel,
     simd: Simd,
@@ -37,7 +37,7 @@ pub struct Outputs {
 struct Programs {
     standard: Vec<StandardCall>,
     stages: Vec<(Program, Vec<LibraryCall>)>,
-    /// Computes the reported values, and whether the draw is rejected.
+    /// Computes the reported values and whether the draw is rejected.
     values: Program,
     known: Vec<bool>,
     block: usize,
@@ -58,7 +58,7 @@ impl Outputs {
         &self.bound
     }
 
-    /// Returns outputs that are restricted to the wanted variables.
+    /// Returns the same outputs, but restricted to the wanted variables.
     #[must_use]
     pub fn reporting(&self, wanted: impl Fn(&Variable) -> bool) -> Self {
         let reported = self.variables();
@@ -67,8 +67,8 @@ impl Outputs {
         Self::new(bound, self.simd)
     }
 
-    /// Returns the values at each draw, as [`Posterior::constrain_all`] does, but uses only the graph. A draw that
-    /// needs the interpreter gives `None`.
+    /// Returns the values at each draw, as [`Posterior::constrain_all`] does, but uses only the graph. The result is
+    /// `None` for a draw that needs the interpreter.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let dim = self.bound.unconstrained_dim();
         let Some(programs) = self.programs() else {
@@ -78,7 +78,7 @@ impl Outputs {
         blocks
             .flat_map(|(block, keys)| {
                 let first = block * programs.block * dim;
-                // The interpreter reports an interrupt.
+                // If an interrupt is pending, the interpreter reports it.
                 match self.bound.halt().check(Span::default()) {
                     Ok(()) => programs.run(&points[first..first + keys.len() * dim], keys),
                     Err(_) => vec![None; keys.len()],
@@ -141,7 +141,7 @@ impl Programs {
         }
     }
 
-    /// Evaluates at most [`block`](Self::block) draws. A draw that needs the interpreter gives `None`.
+    /// Evaluates at most [`block`](Self::block) draws. The result is `None` for a draw that needs the interpreter.
     fn run(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let (count, dim) = (keys.len(), points.len() / keys.len());
         let lanes = count.next_multiple_of(LANES);
@@ -231,8 +231,8 @@ fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers:
 }
 
 impl LibraryCall {
-    /// Draws numbers from the function, in storage order. `computed` returns the values of its arguments by their
-    /// positions. Returns `None` if the function rejects its arguments.
+    /// Draws numbers from the function, in storage order. `computed` returns the value of an argument by its position.
+    /// Returns `None` if the function rejects its arguments.
     fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
         if self.taken.is_some_and(|at| computed(at) == 0.0) {
             return Some(vec![0.0; self.to.len]);

@@ -11,11 +11,12 @@ use std::fmt::Write;
 use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
 
-/// Lists the tokens of a source text, one per line, with position, kind and text.
+/// Lists the tokens of a source text, with one token per line. Each line contains the position, the kind and the text
+/// of the token.
 pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let mut out = String::new();
-    // The tokens of a file are in order, so each position is counted from the previous one.
+    // The tokens of a file are in order, so each position is computed from the previous position.
     let mut cursors = vec![(0, 1, 1); lexed.files.len()];
     for token in &lexed.tokens {
         let file = &lexed.files[token.span.file.0 as usize];
@@ -73,7 +74,7 @@ impl Lines {
     }
 }
 
-/// The text reads back as the same real.
+/// Reading the text back gives the same real number.
 fn real(value: f64) -> String {
     let text = format!("{value:?}");
     match text.as_str() {

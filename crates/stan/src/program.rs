@@ -1,17 +1,18 @@
-//! The typed program: the output of the checker, and the input of the interpreter and of lowering.
+//! Defines the typed program, which the checker produces and which the evaluators use.
 //!
-//! The checker builds a [`Program`] only from source without errors. Every rule of the language therefore holds, and
-//! evaluators need not test the rules again:
+//! The checker builds a [`Program`] only if the source has no errors. The evaluators can therefore rely on these
+//! properties without checking them again:
 //!
 //! * every name is resolved ([`VarId`], [`FunId`], [`BuiltinId`]), and every expression has a type and a [`Level`];
-//! * implicit conversions are explicit [`ExprKind::Promote`] nodes. The arguments of a call have exactly the types of
-//!   one signature of the callee, both sides of an assignment have the same type, and the elements of a literal agree;
-//! * syntactic sugar is removed: unary plus is dropped, `int / int` becomes [`BinaryOp::IntDiv`], `x ~ f(…)` names the
-//!   density that it calls, and constrained types become an unconstrained [`SizedType`] with a [`Constraint`];
+//! * every implicit conversion is an explicit [`ExprKind::Promote`] node. The arguments of a call have exactly the
+//!   types of one signature of the callee, both sides of an assignment have the same type, and all elements of a
+//!   literal have the same type;
+//! * syntactic sugar is removed: unary plus is dropped, `int / int` becomes [`BinaryOp::IntDiv`], `x ~ f(…)` refers to
+//!   the density that it calls, and each constrained type becomes an unconstrained [`SizedType`] with a [`Constraint`];
 //! * `int` expressions never depend on parameters, and neither do sizes of declarations outside functions and local
 //!   blocks.
 //!
-//! The evaluators check properties that depend on the data: sizes, index bounds and constraint violations.
+//! The evaluators check everything that depends on the data: sizes, index bounds and constraints.
 
 mod dimensions;
 mod locals;
@@ -42,8 +43,8 @@ pub struct ExprId(pub u32);
 /// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VarKind {
-    /// A variable declared at the top of its block, so that it is visible in later blocks and may be part of the
-    /// output.
+    /// A variable declared at the top level of a block other than `model`. A global variable is visible in later
+    /// blocks, and it may be part of the output.
     Global,
     /// A variable declared in the model block, in a nested block or in a function body.
     Local,
@@ -51,25 +52,25 @@ pub enum VarKind {
     Argument {
         /// The function.
         function: FunId,
-        /// The position among its arguments.
+        /// The position of the argument in the argument list of the function.
         index: u32,
     },
-    /// The variable of a `for` loop. It is never assigned.
+    /// The variable of a `for` loop, to which no statement assigns.
     Loop,
 }
 
-/// A variable. Every declaration introduces a new one.
+/// A variable. Every declaration introduces a new variable, even if it reuses a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
     /// The name in the source.
     pub name: String,
-    /// The type without sizes. The [`Decl`] has the sizes.
+    /// The type without sizes. The sizes are in the variable's [`Decl`].
     pub ty: Type,
-    /// The block of the declaration. It is [`BlockKind::Functions`] inside function bodies.
+    /// The block of the declaration, which is [`BlockKind::Functions`] for variables in function bodies.
     pub block: BlockKind,
-    /// Whether it is a global variable, a local variable, an argument or a loop variable.
+    /// Whether this is a global variable, a local variable, an argument or a loop variable.
     pub kind: VarKind,
-    /// Whether its value can depend on parameters.
+    /// Whether the value of the variable can depend on parameters.
     pub level: Level,
     /// The location of the name in its declaration.
     pub span: Span,
@@ -82,9 +83,9 @@ pub struct Expr {
     pub id: ExprId,
     /// The kind of the expression.
     pub kind: ExprKind,
-    /// The type of its value.
+    /// The type of the expression's value.
     pub ty: Type,
-    /// Whether its value can depend on parameters.
+    /// Whether the value of the expression can depend on parameters.
     pub level: Level,
     /// The location of the expression in the source. A node that the checker inserted has the span of its operand.
     pub span: Span,
@@ -93,9 +94,9 @@ pub struct Expr {
 /// The kind of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
-    /// An integer literal. It fits 32 bits.
+    /// An integer literal, which fits in 32 bits.
     IntLit(i32),
-    /// A real literal. It is finite.
+    /// A real literal, which is finite.
     RealLit(f64),
     /// An imaginary literal such as `2.5i`, of type `complex`.
     ImagLit(f64),
@@ -105,55 +106,58 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// An infix operator. Its operands are promoted to the operand types of one signature of the operator.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `condition ? then : otherwise`. The condition is an `int`, both branches have the type of the whole, and only
-    /// one is evaluated.
+    /// `condition ? then : otherwise`. The condition is an `int`. Both branches have the type of the whole expression,
+    /// and only the selected branch is evaluated.
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `x'` for a vector, row vector or matrix. The transpose of a complex value is *not* conjugated.
     Transpose(Box<Expr>),
-    /// `base[i, …]` with at least one index. Array dimensions are indexed first, then the dimensions of the vector or
-    /// matrix.
+    /// `base[i, …]` with at least one index. The indices apply first to array dimensions, then to the dimensions of the
+    /// vector or matrix.
     ///
-    /// A [`Index::Single`] removes its dimension, every other index keeps it. `m[i]` of a matrix is a row vector, `m[:,
-    /// j]` a vector, `m[i, :]` a row vector. Trailing dimensions without an index are kept whole.
+    /// An [`Index::Single`] removes its dimension, and every other index keeps its dimension. For a matrix `m`, `m[i]`
+    /// is a row vector, `m[:, j]` is a vector, and `m[i, :]` is a row vector. If there are fewer indices than
+    /// dimensions, the remaining dimensions are kept whole.
     Index(Box<Expr>, Vec<Index>),
     /// `{a, b, …}`: an array of one or more elements of the same type.
     ArrayLit(Vec<Expr>),
-    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors. [`Expr::ty`] tells the two apart.
-    /// `[]` is an empty row vector.
+    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors. [`Expr::ty`] distinguishes the
+    /// two. `[]` is an empty row vector.
     RowVectorLit(Vec<Expr>),
-    /// `(a, b, …)` with one element, as in `(a,)`, or more.
+    /// `(a, b, …)`: a tuple of one or more elements. A tuple of one element is written `(a,)`.
     TupleLit(Vec<Expr>),
-    /// `t.k`, a component of a tuple. The index counts from 0, whereas the source counts from 1.
+    /// `t.k`, a component of a tuple. The stored index counts from 0, but the index in the source counts from 1.
     TupleProj(Box<Expr>, u32),
-    /// A function call. Its type is never void.
+    /// A call of a function that returns a value.
     Call(Call),
     /// `target()`: the log density accumulated so far.
     Target,
-    /// A function that is passed to a library function. It occurs only among the arguments of a [`Call`].
+    /// A function that is passed to a library function. References to functions occur only among the arguments of a
+    /// [`Call`].
     FunRef(FunRef),
-    /// A conversion of the operand to `ty`: `int` → `real` → `complex`, elementwise in arrays, vectors, matrices and
-    /// tuples.
+    /// A conversion of the operand to the type [`Expr::ty`], along the chain `int` → `real` → `complex`. Arrays,
+    /// vectors, matrices and tuples are converted elementwise.
     Promote(Box<Expr>),
 }
 
 /// A call of a library or user function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The function. For `foo_lupdf` and `foo_lupmf` it is the normalised `foo_lpdf` or `foo_lpmf`.
+    /// The function that is called. For `foo_lupdf` and `foo_lupmf`, it is the normalised `foo_lpdf` or `foo_lpmf`.
     pub callee: Callee,
-    /// The arguments. Each has exactly the parameter type of the chosen signature, after inserted promotions.
+    /// The arguments. After the inserted promotions, each argument has exactly its parameter type in the chosen
+    /// signature.
     ///
-    /// Variadic library functions (`ode_rk45`, `reduce_sum`, …) have their [`ExprKind::FunRef`] first. The other
-    /// arguments follow in source order, promoted to the parameter types of the passed function.
+    /// The first argument of a variadic library function (`ode_rk45`, `reduce_sum`, …) is an [`ExprKind::FunRef`]. The
+    /// other arguments follow in source order, promoted to the parameter types of the passed function.
     pub args: Vec<Expr>,
     /// Whether the call uses the suffix `_lupdf` or `_lupmf`, so that additive constants may be dropped.
     pub unnormalised: bool,
 }
 
-/// A function that is passed as an argument, by name.
+/// A function that a call passes as an argument, by its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunRef {
-    /// The function, normalised as in [`Call`].
+    /// The function that is passed, normalised as in [`Call`].
     pub callee: Callee,
     /// Whether the function is named with the suffix `_lupdf` or `_lupmf`.
     pub unnormalised: bool,
@@ -164,12 +168,12 @@ pub struct FunRef {
 pub enum Callee {
     /// A function of the Stan library. The argument types determine the signature.
     Builtin(BuiltinId),
-    /// A function of the `functions` block. Each overload has its own id.
+    /// A function of the `functions` block. Each overload has its own identifier.
     User(FunId),
 }
 
-/// One index of an index expression. Positions are numbered from 1. Ranges include both ends, and are empty if the end is
-/// before the start.
+/// One index of an index expression. Positions are numbered from 1. A range includes both ends, and it is empty if its
+/// end is less than its start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// `x[]` or `x[:]`
@@ -191,7 +195,7 @@ pub enum Index {
 pub enum UnaryOp {
     /// `-x`, elementwise.
     Neg,
-    /// `!x` of an `int`: 1 if x is zero, else 0.
+    /// `!x` for an `int` x. The result is 1 if x is zero, and 0 otherwise.
     Not,
 }
 
@@ -202,13 +206,13 @@ pub enum BinaryOp {
     Add,
     /// `-`
     Sub,
-    /// `*`, the product of linear algebra.
+    /// `*`, the product of scalars, vectors and matrices.
     Mul,
-    /// `/`, except between two `int`s. It is right division if the right operand is a matrix.
+    /// `/`, except between two `int`s. If the right operand is a matrix, it is right division.
     Div,
-    /// `%/%`, or `/` of two `int`. It rounds towards zero.
+    /// `%/%`, or `/` between two `int`s. The quotient is rounded towards zero.
     IntDiv,
-    /// `%` of two `int`. The result has the sign of the left operand.
+    /// `%` between two `int`s. The result has the sign of the left operand.
     Mod,
     /// `\`, matrix left division.
     LeftDiv,
@@ -232,9 +236,9 @@ pub enum BinaryOp {
     Gt,
     /// `>=`
     Ge,
-    /// `&&`, short-circuit. The operands are `int`, and non-zero is true.
+    /// `&&`, which short-circuits. The operands are `int`s, and every value except 0 counts as true.
     And,
-    /// `||`, short-circuit.
+    /// `||`, which short-circuits.
     Or,
 }
 
@@ -284,7 +288,8 @@ pub enum StmtKind {
     Assign(Assign),
     /// `target += e`. Adds the sum of all elements of `e` to the log density.
     TargetPlus(Expr),
-    /// `jacobian += e`. Adds like `target +=`, but only if the log density includes the Jacobian of the transforms.
+    /// `jacobian += e`. Adds the sum of all elements of `e` to the log density, but only if the log density includes
+    /// the Jacobian of the transforms.
     JacobianPlus(Expr),
     /// `x ~ f(…)`
     Tilde(Tilde),
@@ -299,7 +304,7 @@ pub enum StmtKind {
     FatalError(Vec<Message>),
     /// An `if` statement. The condition is an `int`.
     If {
-        /// The condition. It holds if it is non-zero.
+        /// The condition, which holds if its value is not zero.
         condition: Expr,
         /// The statement to run if the condition holds.
         then: Box<Stmt>,
@@ -308,7 +313,7 @@ pub enum StmtKind {
     },
     /// A `while` loop. The condition is an `int`.
     While {
-        /// The condition. The loop continues while it is non-zero.
+        /// The condition. The loop continues while its value is not zero.
         condition: Expr,
         /// The body.
         body: Box<Stmt>,
@@ -324,12 +329,12 @@ pub enum StmtKind {
         /// The body.
         body: Box<Stmt>,
     },
-    /// `for (x in container)`. Visits the elements of an array, or the scalars of a vector or matrix, column by
-    /// column.
+    /// `for (x in container)`. Visits the elements of an array or vector in order, or the elements of a matrix column
+    /// by column.
     ForEach {
         /// The loop variable.
         var: VarId,
-        /// The container. It is evaluated once.
+        /// The container, which is evaluated only once.
         container: Expr,
         /// The body.
         body: Box<Stmt>,
@@ -342,9 +347,9 @@ pub enum StmtKind {
     Break,
     /// `continue`
     Continue,
-    /// `return` with the value promoted to the function's result type, or without a value in a void function.
+    /// `return`, with the value promoted to the function's result type. In a void function there is no value.
     Return(Option<Expr>),
-    /// `;`, or a statement that desugaring left empty.
+    /// `;`, or a statement that is empty after the removal of syntactic sugar.
     Empty,
 }
 
@@ -357,17 +362,17 @@ pub enum Message {
     Value(Expr),
 }
 
-/// A variable declaration. Before assignment, reals hold NaN and ints `i32::MIN`.
+/// A variable declaration. Before the first assignment, reals are NaN and ints are `i32::MIN`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decl {
     /// The variable.
     pub var: VarId,
     /// The type with sizes.
     pub ty: SizedType,
-    /// The constraint on each innermost value, below all arrays. It is `None` for tuples, because each component has
-    /// its own constraint.
+    /// The constraint on the value, or on each innermost element if the value is an array. A tuple has the constraint
+    /// `None`, because each component of a tuple has its own constraint.
     pub constraint: Constraint,
-    /// The initial value. It has the variable's type.
+    /// The initial value, which has the same type as the variable.
     pub init: Option<Expr>,
 }
 
@@ -419,11 +424,11 @@ impl SizedType {
     }
 }
 
-/// The constraint of a declaration. Its bounds are scalars, or containers with the shape of the constrained value.
-/// They are of type `int` for an `int` variable, and otherwise have real elements.
+/// The constraint of a declaration. A bound is a scalar, or a container with the shape of the constrained value. The
+/// bounds of an `int` variable have type `int`, and the elements of all other bounds are reals.
 ///
 /// The [`SizedType`] of the same variable states the shape of the *constrained* value: `simplex[K]` is `Vector(K)`,
-/// `cov_matrix[K]` is `Matrix(K, K)`, `cholesky_factor_cov[M, N]` is `Matrix(M, N)`.
+/// `cov_matrix[K]` is `Matrix(K, K)`, and `cholesky_factor_cov[M, N]` is `Matrix(M, N)`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constraint {
     /// No constraint.
@@ -464,15 +469,15 @@ pub enum Constraint {
     RowStochastic,
 }
 
-/// An assignment. The right side and its target have the same type. In `part op= rhs` the operands of `op` have the
-/// same type, as in [`ExprKind::Binary`], and the result has the type of the part.
+/// An assignment. In `part = rhs`, both sides have the same type. In `part op= rhs`, the part and `rhs` have the
+/// operand types of one signature of `op`, as in [`ExprKind::Binary`], and the result has the type of the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
-    /// The variable that receives the value, or the part of one.
+    /// The variable, or the part of a variable, that receives the value.
     pub target: LValue,
     /// The arithmetic operator of a compound assignment, or `None` for `=`.
     pub op: Option<BinaryOp>,
-    /// The value. It is evaluated before the target changes, so `x[2:] = x[:n]` reads the old values.
+    /// The assigned value. The value is evaluated before the target changes, so `x[2:] = x[:n]` reads the old elements.
     pub rhs: Expr,
 }
 
@@ -481,11 +486,11 @@ pub struct Assign {
 pub enum LValue {
     /// A variable or a part of one.
     Part(VariablePart),
-    /// `(a, b, …) = tuple`. No variable occurs twice, and [`Assign::op`] is `None`.
+    /// `(a, b, …) = tuple`. No part of a variable is assigned twice, and [`Assign::op`] is `None`.
     Tuple(Vec<LValue>),
 }
 
-/// A variable, followed by accesses into it from left to right.
+/// A variable and the accesses that select a part of it, applied from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariablePart {
     /// The variable.
@@ -494,7 +499,7 @@ pub struct VariablePart {
     pub path: Vec<Access>,
     /// The type of the part.
     pub ty: Type,
-    /// The location of the variable in the source.
+    /// The location of the variable part in the source.
     pub span: Span,
 }
 
@@ -509,10 +514,10 @@ pub enum Access {
 
 /// `x ~ f(a, …) T[lower, upper]`. Adds the density without its additive constants.
 ///
-/// With truncation, the log density is −∞ if an element of `x` is outside the bounds. Otherwise it is reduced, for
-/// every element of the broadcast arguments, by `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper),
-/// lcdf(lower))`. For a discrete `f` (an `_lpmf`) the distribution functions are evaluated at `lower − 1`, because the
-/// mass at `lower` is kept.
+/// With truncation, the log density is −∞ if an element of `x` is outside the bounds. Otherwise the statement subtracts
+/// a normaliser for every element of the broadcast arguments. The normaliser is `lccdf(lower)` or `lcdf(upper)` with
+/// one bound, and `log_diff_exp(lcdf(upper), lcdf(lower))` with both bounds. If `f` is discrete (an `_lpmf`), the
+/// distribution functions are evaluated at `lower − 1` instead of `lower`, so that the outcome `lower` keeps its mass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tilde {
     /// The `_lpdf` or `_lpmf` function. The statement calls it as `_lupdf` or `_lupmf`.
@@ -523,11 +528,11 @@ pub struct Tilde {
     pub truncation: Option<Truncation>,
 }
 
-/// The truncation of a [`Tilde`], with at least one bound. Its distribution functions receive a scalar bound, followed
-/// by `args[1..]`.
+/// The truncation of a [`Tilde`], which has at least one bound. The distribution functions are called with a scalar
+/// bound, followed by `args[1..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
-    /// The lower bound. It is an `int` if the distribution functions take an `int`, and a `real` otherwise.
+    /// The lower bound. The bound is an `int` if the distribution functions take an `int`, and a `real` otherwise.
     pub lower: Option<Expr>,
     /// The upper bound, of the same type as the lower bound.
     pub upper: Option<Expr>,
@@ -540,7 +545,7 @@ pub struct Truncation {
 /// The kind of a function, given by the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
-    /// A function without a special suffix.
+    /// A function whose name has none of the special suffixes.
     Plain,
     /// `_lpdf`
     Lpdf,
@@ -550,11 +555,11 @@ pub enum FunctionKind {
     Lcdf,
     /// `_lccdf`
     Lccdf,
-    /// `_lp`: may read the log density of its caller and add to it.
+    /// `_lp`. The function may read the log density of its caller and add terms to it.
     Lp,
     /// `_rng`: draws random numbers.
     Rng,
-    /// `_jacobian`: may add to the Jacobian of its caller.
+    /// `_jacobian`. The function may add terms to the log-Jacobian of its caller.
     Jacobian,
 }
 
@@ -585,11 +590,11 @@ pub struct Function {
     /// The kind of the function, as given by its suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls
     /// and `~` keep their constants unless the function itself was called unnormalised.
     pub kind: FunctionKind,
-    /// The variables of the arguments. [`Program::vars`] has their types and `data` qualifiers.
+    /// The variables of the arguments. [`Program::vars`] contains their types and `data` qualifiers.
     pub args: Vec<VarId>,
     /// The result type, or [`Type::Void`].
     pub result: Type,
-    /// The body. Every path of a function with a result ends in `return` or `reject`.
+    /// The body. If the function returns a value, every path through the body ends in `return` or `reject`.
     pub body: Vec<Stmt>,
     /// The location of the name in the definition.
     pub span: Span,
@@ -598,7 +603,7 @@ pub struct Function {
 /// A checked program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// The name of the main file.
+    /// The name of the main source file.
     pub name: String,
     /// The user-defined functions, indexed by [`FunId`].
     pub functions: Vec<Function>,
@@ -641,8 +646,9 @@ impl Program {
         }
     }
 
-    /// Returns whether `decl` is an `int` that gives the length of a variable of the data block whose name `known`
-    /// accepts. An example is the number of rows of a table that has a column with that name.
+    /// Returns whether `decl` declares an `int` that is the length of another variable of the data block, whose name
+    /// `known` accepts. For example, if `known` accepts the names of a table's columns, the `int` is the number of
+    /// rows.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {
@@ -653,7 +659,7 @@ impl Program {
         decl.ty == SizedType::Int && self.data.iter().any(sized)
     }
 
-    /// Returns `file:line:column` of the start of a span, for messages.
+    /// Returns the start of a span as `file:line:column`, for messages.
     pub fn location(&self, span: Span) -> String {
         let file = &self.files[span.file.0 as usize];
         let (line, column) = file.line_column(span.start);

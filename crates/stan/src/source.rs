@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
-/// A byte range of one file. A span across an `#include` ends at the end of the file in which it starts.
+/// A byte range in one file. A span that crosses an `#include` ends at the end of the file in which it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// The file that contains the range.
@@ -39,7 +39,8 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Returns the line and column of a byte offset. Both count from 1, and columns count characters.
+    /// Returns the line and column of a byte offset. Lines and columns are counted from 1, and columns count
+    /// characters.
     pub fn line_column(&self, offset: u32) -> (usize, usize) {
         let mut offset = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(offset) {

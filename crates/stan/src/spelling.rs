@@ -1,6 +1,6 @@
 //! Suggests corrections for misspelt names.
 
-/// Returns the candidate closest to `name`, if it is close enough to be a typing error.
+/// Returns the candidate that is closest to `name`, if it is close enough for `name` to be a misspelling.
 pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,

@@ -1,12 +1,13 @@
 //! Stan's transforms between constrained values and unconstrained coordinates.
 //!
 //! A parameter is declared with a constraint, but inference works on ℝᵈ. [`Transform`] maps coordinates to the
-//! constrained value, with the log absolute determinant of the Jacobian, and back. If the value has more scalars than
-//! coordinates (a simplex, a correlation matrix), the determinant refers to the map to its free scalars, as stated at
-//! each transform. For `unit_vector` and related types it is Stan's convention, not a determinant.
+//! constrained value and computes the log absolute determinant of the Jacobian. The inverse maps constrained values to
+//! coordinates. A simplex or a correlation matrix has more scalars than coordinates. In such cases the determinant
+//! belongs to the map from the coordinates to the free scalars, which the documentation of each transform states. For
+//! `unit_vector` and related types, the term follows Stan's convention and is not a determinant.
 //!
 //! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors use the
-//! isometric log-ratio basis. They are plain scalar code on column-major values.
+//! isometric log-ratio basis. The code is scalar and works on column-major values.
 
 mod checks;
 mod matrices;
@@ -19,7 +20,8 @@ use std::borrow::Cow;
 
 use jensen_density::Scale;
 
-/// A bound, offset or multiplier. It is one number for all elements or one for each, in storage order.
+/// A bound, offset or multiplier. The value is either a single number for all elements, or one number for each element
+/// in storage order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
     /// One number that applies to all elements.
@@ -47,7 +49,8 @@ pub enum Transform {
     Lower(Limit),
     /// x = b − exp z, or the identity if b is +∞.
     Upper(Limit),
-    /// x = a + (b − a) · logit⁻¹ z. It is one-sided or the identity if a bound is infinite.
+    /// x = a + (b − a) · logit⁻¹ z. If one bound is infinite, only the other bound applies. If both bounds are
+    /// infinite, the transform is the identity.
     LowerUpper(Limit, Limit),
     /// x = m + s · z.
     OffsetMultiplier(Limit, Limit),
@@ -55,21 +58,21 @@ pub enum Transform {
     Ordered,
     /// x₁ = exp z₁, xₖ = xₖ₋₁ + exp zₖ.
     PositiveOrdered,
-    /// The softmax of the zero-sum vector of z. It has K − 1 coordinates. The determinant is with respect to the
-    /// first K − 1 elements.
+    /// The softmax of the zero-sum vector of z, where z has K − 1 coordinates. The determinant is with respect to the
+    /// first K − 1 elements of the simplex.
     Simplex,
-    /// z / ‖z‖, with K coordinates. The log-Jacobian is −½ ‖z‖² by convention, so that the direction is uniform.
+    /// z / ‖z‖, where z has K coordinates. By convention the log-Jacobian is −½ ‖z‖², so that the direction is uniform.
     UnitVector,
     /// The isometric zero-sum vector or matrix. The log-Jacobian is 0.
     SumToZero,
-    /// Canonical partial correlations tanh z, row after row. The determinant is with respect to the elements below
-    /// the diagonal.
+    /// A factor whose canonical partial correlations are tanh z, in row order. The determinant is with respect to the
+    /// elements below the diagonal.
     CholeskyFactorCorr,
-    /// The rows of the lower triangle, with exp z on the diagonal. The determinant is with respect to the lower
-    /// triangle.
+    /// A factor whose lower triangle contains z in row order, except that the diagonal is exp z. The determinant is
+    /// with respect to the lower triangle.
     CholeskyFactorCov,
-    /// Canonical partial correlations tanh z, column after column. The determinant is with respect to the elements
-    /// below the diagonal.
+    /// A matrix whose canonical partial correlations are tanh z, in column order. The determinant is with respect to
+    /// the elements below the diagonal.
     CorrMatrix,
     /// L Lᵀ with L as in [`Transform::CholeskyFactorCov`]. The determinant is with respect to the lower triangle.
     CovMatrix,
@@ -106,7 +109,7 @@ impl Transform {
         }
     }
 
-    /// Returns whether each element is transformed by itself, so that a whole array can be transformed at once.
+    /// Returns whether each element is transformed separately, so that a whole array can be transformed at once.
     pub fn is_elementwise(&self) -> bool {
         matches!(
             self,
@@ -118,9 +121,9 @@ impl Transform {
         )
     }
 
-    /// Returns the relation of coordinate `i` to the reported value, which is one `rows × cols` value or an array of
-    /// separately transformed elements. The coordinates of a simplex or of correlations correspond to no single
-    /// value.
+    /// Returns how coordinate `i` is related to the reported value, which is one `rows × cols` value or an array of
+    /// separately transformed elements. A coordinate of a simplex or of a correlation matrix corresponds to no single
+    /// element.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {
@@ -138,8 +141,8 @@ impl Transform {
         }
     }
 
-    /// Constrains the coordinates `z`. Appends the `rows × cols` value, column after column, to `out` and returns the
-    /// log absolute Jacobian determinant.
+    /// Maps the coordinates `z` to the constrained `rows × cols` value. Appends this value to `out`, column after
+    /// column, and returns the log absolute Jacobian determinant.
     ///
     /// # Panics
     /// Panics if `z` does not have [`Transform::coordinates`] elements, which is a bug in the caller.
@@ -183,10 +186,10 @@ impl Transform {
         }
     }
 
-    /// Appends the coordinates of the constrained value `x`, given column after column, to `out`.
+    /// Appends to `out` the coordinates of the constrained value `x`, which is given column after column.
     ///
     /// # Errors
-    /// Fails if `x` violates the constraint. The message states the violation. `out` is then unchanged.
+    /// Fails if `x` violates the constraint, with a message that states the violation. In this case `out` is unchanged.
     pub fn unconstrain(
         &self,
         x: &[f64],
@@ -220,7 +223,8 @@ impl Transform {
         Ok(())
     }
 
-    /// Checks that the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ for equations.
+    /// Checks that the `rows × cols` value `x` satisfies the constraint. Equations must hold to within Stan's tolerance
+    /// of 10⁻⁸.
     ///
     /// # Errors
     /// Fails if the value violates the constraint.
@@ -256,7 +260,7 @@ impl Transform {
 pub struct Violation {
     /// The index of the offending element in storage order, if a single element is at fault.
     pub element: Option<usize>,
-    /// The expected value, such as `at least 0` or `a simplex, whose elements sum to 1`.
+    /// A description of the expected value, such as `at least 0` or `a simplex, whose elements sum to 1`.
     pub expected: String,
     /// The value that was found.
     pub found: String,

@@ -1,8 +1,8 @@
-//! Forward-mode derivatives of scalar code, nested for second derivatives.
+//! Forward-mode derivatives of scalar code. Nested dual numbers compute second derivatives.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// The operations that a model may use on its numbers.
+/// The operations that a model may apply to numbers.
 pub trait Real:
     Copy
     + Add<Output = Self>
@@ -24,7 +24,7 @@ pub trait Real:
     fn square(self) -> Self {
         self * self
     }
-    /// Returns the product with a constant.
+    /// Returns the product of the number and a constant.
     fn scale(self, c: f64) -> Self {
         self * Self::constant(c)
     }
@@ -37,7 +37,8 @@ pub trait Real:
             (one + self.exp()).ln()
         }
     }
-    /// Returns the log density of N(mean, (eˢ)²) at `self`, with s = `log_sd` and all constants.
+    /// Returns the log density at `self` of a normal distribution with the given mean and log standard deviation,
+    /// including all constants.
     fn normal_log_scale(self, mean: Self, log_sd: Self) -> Self {
         let standard = (self - mean) * (-log_sd).exp();
         Self::constant(-jensen_math::constants::HALF_LOG_TWO_PI)

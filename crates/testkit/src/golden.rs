@@ -1,4 +1,4 @@
-//! Golden texts, stored in files next to the tests, so that reviewers see changes.
+//! Golden texts, which are stored in files next to the tests, so that reviewers see how the texts change.
 
 use std::path::Path;
 
@@ -7,7 +7,8 @@ use std::path::Path;
 /// instead. Read the difference before you commit it.
 ///
 /// # Panics
-/// Panics with the first differing line if the texts differ, and if the file cannot be read or written.
+/// Panics if the texts differ, and shows the first line that differs. Also panics if the file cannot be read or
+/// written.
 pub fn golden(folder: &str, name: &str, text: &str) {
     let path = Path::new(folder).join("tests/golden").join(name);
     if std::env::var_os("JENSEN_GOLDEN").is_some_and(|what| what == "update") {

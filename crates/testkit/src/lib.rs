@@ -1,4 +1,4 @@
-//! Oracles, finite differences and analytic models for Jensen's tests.
+//! Oracles, finite differences and analytic models for the tests of Jensen.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Test densities, some with known optima.
+//! Test densities, for some of which the best approximation is known.
 
 use jensen_math::constants::LOG_TWO_PI;
 
@@ -6,8 +6,8 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 use crate::{Real, ScalarModel};
 
-/// A normal density N(mean, precision⁻¹), with an optional additive constant in its logarithm. The best ELBO of every
-/// Gaussian family is known in closed form.
+/// A normal density N(mean, precision⁻¹), whose logarithm may have an additive constant. For every Gaussian family, the
+/// best ELBO is known in closed form.
 #[derive(Clone, Debug)]
 pub struct CorrelatedGaussian {
     mean: Vec<f64>,
@@ -18,7 +18,8 @@ pub struct CorrelatedGaussian {
 }
 
 impl CorrelatedGaussian {
-    /// Creates a Gaussian with evidence 1 from its mean and its precision, which is symmetric and row-major.
+    /// Creates a Gaussian with evidence 1 from its mean and its precision matrix. The precision matrix must be
+    /// symmetric, and it is given in row-major order.
     ///
     /// # Panics
     /// Panics if the precision is not positive definite.
@@ -44,7 +45,7 @@ impl CorrelatedGaussian {
     }
 
     /// Creates a Gaussian with scales `scales`, in which every pair of coordinates has a correlation of about `rho`.
-    /// Its precision is a constant plus a diagonal matrix, rescaled.
+    /// The precision matrix is a constant matrix plus a diagonal matrix, rescaled by `scales`.
     pub fn exchangeable(scales: &[f64], rho: f64) -> Self {
         let d = scales.len();
         let mut precision = vec![0.0; d * d];
@@ -77,7 +78,7 @@ impl CorrelatedGaussian {
             .collect()
     }
 
-    /// Returns the best mean-field ELBO, in nats.
+    /// Returns the ELBO of the best mean-field Gaussian, in nats.
     pub fn mean_field_elbo(&self) -> f64 {
         let d = self.mean.len();
         let diagonal: f64 = (0..d).map(|i| self.precision[i * d + i].ln()).sum();
@@ -173,14 +174,15 @@ impl ScalarModel for Funnel {
     }
 }
 
-/// An equal mixture of two unit Gaussians at ±distance/2 in every coordinate.
+/// A mixture of two unit Gaussians with centres at ±distance/2 in every coordinate.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture {
     /// The dimension.
     pub dim: usize,
-    /// The distance of the two centres along each coordinate.
+    /// The distance between the two centres along each coordinate.
     pub distance: f64,
-    /// The log of the ratio of the weight of the component at −distance/2 to the weight of the other.
+    /// The log odds of the component at −distance/2 relative to the other component. The log odds are 0 if the weights
+    /// are equal.
     pub log_odds: f64,
 }
 
@@ -202,10 +204,10 @@ impl ScalarModel for Mixture {
     }
 }
 
-/// Bernoulli regression with independent N(0, 2.5) priors. The rows of `x` are records.
+/// Logistic regression with independent N(0, 2.5) priors on the coefficients. Each row of `x` is one record.
 #[derive(Clone, Debug)]
 pub struct LogisticRegression {
-    /// The predictors, records × coefficients, row-major.
+    /// The predictors, row-major, with one row per record and one column per coefficient.
     pub x: Vec<f64>,
     /// The outcomes.
     pub y: Vec<bool>,
@@ -231,11 +233,11 @@ impl ScalarModel for LogisticRegression {
     }
 }
 
-/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate). The rows of `x` are
-/// records.
+/// Linear regression with normal errors and flat priors on the coefficients and on log σ, which is the last coordinate.
+/// Each row of `x` is one record.
 #[derive(Clone, Debug)]
 pub struct LinearRegression {
-    /// The predictors, records × coefficients, row-major.
+    /// The predictors, row-major, with one row per record and one column per coefficient.
     pub x: Vec<f64>,
     /// The outcomes.
     pub y: Vec<f64>,
@@ -260,15 +262,16 @@ impl ScalarModel for LinearRegression {
     }
 }
 
-/// Rubin's eight schools with μ ~ N(0, 5) and τ ~ Cauchy⁺(0, 5), unnormalised. The coordinates are μ, log τ, and either
-/// θ (centred) or the standardised effects (not centred).
+/// Rubin's eight schools with μ ~ N(0, 5) and τ ~ Cauchy⁺(0, 5), as an unnormalised density. The coordinates are μ, log
+/// τ, and eight effects. The effects are θ itself in the centred form, and standardised effects in the non-centred
+/// form.
 #[derive(Clone, Copy, Debug)]
 pub struct EightSchools {
     /// Whether θ itself is a coordinate.
     pub centred: bool,
 }
 
-/// Estimated effects and standard errors of the eight schools.
+/// The estimated effects and the standard errors of the eight schools.
 const SCHOOLS: [(f64, f64); 8] = [
     (28.0, 15.0),
     (8.0, 10.0),

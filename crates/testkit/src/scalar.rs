@@ -1,4 +1,4 @@
-//! Batched densities from generic scalar code, which are slow, exact and short to write.
+//! Batched densities from generic scalar code. Such densities are exact and short to write, but slow.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
@@ -12,12 +12,12 @@ pub trait ScalarModel: Sync {
     fn log_density<T: Real>(&self, z: &[T]) -> T;
 }
 
-/// The batched density of a [`ScalarModel`]. Gradients take d passes with dual numbers, and Hessian-vector products
-/// take d passes with nested dual numbers.
+/// The batched density of a [`ScalarModel`]. A gradient takes d passes with dual numbers, and a Hessian-vector product
+/// takes d passes with nested dual numbers, where d is the dimension.
 #[derive(Clone, Debug)]
 pub struct Scalar<M>(pub M);
 
-/// The scratch memory of a [`Scalar`] density, with the draws of the last linearisation.
+/// The scratch memory of a [`Scalar`] density, which includes the draws at which the density was last linearised.
 #[derive(Clone, Debug, Default)]
 pub struct ScalarWorkspace {
     draws: Vec<f64>,

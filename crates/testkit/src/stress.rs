@@ -9,9 +9,10 @@ use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 pub struct StressSettings {
     /// The number of random points.
     pub points: usize,
-    /// Half the width of the cube. Points are uniform in `[-radius, radius]^d`.
+    /// Half the width of the cube from which points are drawn. The points are uniformly distributed in `[-radius,
+    /// radius]^d`.
     pub radius: f64,
-    /// The largest accepted error of a derivative, relative to its own size plus 1.
+    /// The largest accepted error of a derivative, relative to the size of the derivative plus 1.
     pub tolerance: f64,
     /// The seed of the points.
     pub seed: u64,
@@ -33,7 +34,7 @@ impl Default for StressSettings {
 pub struct Failure {
     /// The unconstrained point.
     pub point: Vec<f64>,
-    /// A description of the failure, with both numbers.
+    /// A description of the failure, which includes both numbers.
     pub what: String,
 }
 
@@ -81,8 +82,9 @@ fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (
     (value[0], grad)
 }
 
-/// Compares `value_grad` with differences of `value`, and a batch with its lanes evaluated one at a time. Points whose
-/// value is not finite are skipped. Returns the failures, which are empty on success.
+/// Compares the gradient from `value_grad` with differences of `value`, and compares a batch of lanes with the same
+/// lanes evaluated one at a time. Points at which the value is not finite are skipped. Returns the list of failures,
+/// which is empty if the test passes.
 pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Failure> {
     let dim = density.dim();
     let points = random_points(dim, settings);
@@ -140,7 +142,7 @@ pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Fail
                 },
                 h,
             );
-            // The rounding error of the value bounds the resolution of differences.
+            // The rounding error of the value limits the resolution of differences.
             let noise = 1e-13 * value.abs() / h;
             let allowed = settings.tolerance * (1.0 + grad[row].abs()) + noise;
             let agrees = (difference - grad[row]).abs() <= allowed;
@@ -155,8 +157,8 @@ pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Fail
     failures
 }
 
-/// Runs [`stress`], and also compares Hessian-vector products with differences of the gradient and tests their
-/// symmetry.
+/// Runs [`stress`], compares Hessian-vector products with differences of the gradient, and tests that the Hessian is
+/// symmetric.
 pub fn stress_twice<D: TwiceDifferentiable>(
     density: &D,
     settings: &StressSettings,

@@ -1,4 +1,4 @@
-//! Tests that the test densities pass the stress test, and that wrong densities fail it.
+//! Tests that the test densities pass the stress test, and that incorrect densities fail it.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_testkit::{
@@ -32,7 +32,7 @@ fn all_models_pass() {
     passes(&Scalar(EightSchools { centred: false }));
 }
 
-/// A Gaussian whose gradient is off by one part in a thousand in one coordinate.
+/// A Gaussian in which one coordinate of the gradient is off by one part in a thousand.
 struct Wrong(CorrelatedGaussian);
 
 impl LogDensity for Wrong {
@@ -62,7 +62,7 @@ fn a_wrong_gradient_is_found_and_named() {
 
 #[test]
 fn the_closed_form_bound_of_a_gaussian_is_right() {
-    // The correlation ρ of two coordinates causes a gap of −½ log(1 − ρ²).
+    // The correlation ρ of two coordinates causes a gap of −½ log(1 − ρ²) between the evidence and the ELBO.
     let density = CorrelatedGaussian::exchangeable(&[1.0, 3.0], 0.6);
     let gap = -0.5 * (1.0f64 - 0.36).ln();
     assert!((density.mean_field_elbo() + gap).abs() < 1e-12);

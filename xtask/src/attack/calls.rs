@@ -1,4 +1,4 @@
-//! Runs every function of the library with large arguments. Each run has a second of time, and a second more of
+//! Calls every function of the library with large arguments. Each run may take one second, and another second of
 //! processor time until it ends.
 
 use std::fs;
@@ -10,13 +10,14 @@ use std::sync::{Mutex, PoisonError};
 use super::{Finds, Flags, finish};
 use crate::run::{cargo, given};
 
-/// Processor seconds: the value of `--max-seconds`, the time until the end, and the time for starting.
+/// Limit in processor seconds. It is the sum of the value of `--max-seconds`, the time until the end, and the time to
+/// start.
 const SECONDS: u32 = 3;
 
-/// Number of programs that covers every function of the library.
+/// Number of programs that together call every function of the library.
 const EVERY: usize = 800;
 
-/// Runs programs with one call each, one at a time on every thread of the machine.
+/// Runs programs that contain one call each. Each thread of the machine runs one program at a time.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, EVERY)?.built(root)?;
     let folder = root.join("target/attack/calls");
@@ -55,7 +56,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
 
 fn one(jensen: &Path, program: &Path) -> Result<(), String> {
     let mut shell = Command::new("sh");
-    // The system ends a process that exceeds its processor time by a signal.
+    // The system sends a signal to a process that exceeds its processor time.
     let limited = format!("ulimit -t {SECONDS}; exec \"$0\" \"$@\"");
     shell.args(["-c", &limited]).arg(jensen).arg("fit");
     let limits = [

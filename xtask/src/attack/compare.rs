@@ -1,4 +1,4 @@
-//! Compares folders file by file, except for times.
+//! Compares two folders file by file and ignores times.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,10 +15,11 @@ const TIMES: [&str; 6] = [
     "solver_seconds",
 ];
 
-/// Files with times in other forms, which must exist. `rows.jsonl` has the other content of `table.csv`.
+/// Files that contain times in other forms, and that therefore only have to exist. `rows.jsonl` contains the rest of
+/// the content of `table.csv`.
 const TIMED: [&str; 3] = ["report.html", "checkpoint.safetensors", "table.csv"];
 
-/// Returns the differences between two folders, one per line.
+/// Returns the differences between two folders, with one difference per line.
 pub fn differences(a: &Path, b: &Path) -> Result<Vec<String>, String> {
     let (mut left, right) = (contents(a)?, contents(b)?);
     let mut differences = Vec::new();
@@ -64,7 +65,8 @@ fn compared(name: &str, bytes: Vec<u8>) -> Vec<u8> {
         return Vec::new();
     }
     if name == "digests.json" {
-        // Digests of files with times differ. Commands that open the folder check that each digest matches its file.
+        // The digests of files that contain times differ. Commands that open the folder check that each digest matches
+        // its file.
         let read: Option<Value> = serde_json::from_slice(&bytes).ok();
         let names = read.and_then(|v| Some(v["files"].as_object()?.keys().cloned().collect()));
         return names.map_or(bytes, |names: Vec<String>| names.join("\n").into_bytes());
@@ -79,7 +81,7 @@ fn compared(name: &str, bytes: Vec<u8>) -> Vec<u8> {
         lines.push(value.to_string());
     }
     if name == "rows.jsonl" {
-        // The lines are in the order in which fits ended.
+        // The lines are in the order in which the fits ended.
         lines.sort();
     }
     lines.join("\n").into_bytes()

@@ -1,4 +1,4 @@
-//! Damages files of finished folders by flipped bits and truncation.
+//! Damages the files of finished folders by flipping bits and by truncating files.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use super::scenes::{self, Scene};
 use super::{Dice, Finds, Flags, run};
 
-/// Damages every artefact. Each command that uses it must end with one error, or with the result of the undamaged
-/// folder.
+/// Damages every artefact. Each command that uses the artefact must then end with exactly one error, or with the same
+/// result as for the undamaged folder.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, 300)?.built(root)?;
     let desk = root.join("target/attack/damage");
@@ -75,7 +75,7 @@ fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// Returns the output of each use of the folder, or `None` if the use ends with one error.
+/// Returns the output of each use of the folder. The output is `None` if the use ended with exactly one error.
 fn outcomes(
     jensen: &Path,
     scene: &Scene,

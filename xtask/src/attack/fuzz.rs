@@ -1,4 +1,4 @@
-//! Fuzzes the readers and the compiler by a driver that runs within one process.
+//! Fuzzes the readers and the compiler. The driver runs all inputs within one process.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,8 +6,8 @@ use std::process::Command;
 use super::Flags;
 use crate::run;
 
-/// Runs every target for the given seconds, and for at most `--count` times the number of inputs that the driver
-/// specifies for it.
+/// Runs every target for the given number of seconds. It tries at most `--count` times as many inputs as the driver
+/// specifies for the target.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, usize::MAX)?;
     let numbers = [flags.seconds, flags.seed, flags.count as u64].map(|n| n.to_string());

@@ -1,5 +1,5 @@
-//! Coverage-guided fuzzing from the stored corpora in `fuzz/corpus`, by cargo-fuzz with nightly Rust if both are
-//! installed.
+//! Coverage-guided fuzzing that starts from the stored corpora in `fuzz/corpus`. It uses cargo-fuzz and nightly Rust if
+//! both are installed.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,8 @@ use crate::run;
 
 const NIGHTLY: &str = "nightly";
 
-/// The targets of `fuzz/Cargo.toml`, and the longest input of each in bytes. Longer inputs find the same failures.
+/// The targets of `fuzz/Cargo.toml`, each with the largest length of its inputs in bytes. Longer inputs find the same
+/// failures.
 const TARGETS: [(&str, u32); 4] = [
     ("parser", 4000),
     ("readers", 1000),
@@ -17,7 +18,8 @@ const TARGETS: [(&str, u32); 4] = [
     ("formula", 200),
 ];
 
-/// Runs every target for the given seconds. New inputs that reach new code are kept under `target/attack/guided`.
+/// Runs every target for the given number of seconds. New inputs that reach new code are stored under
+/// `target/attack/guided`.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, usize::MAX)?;
     if !run::has(NIGHTLY, &["cargo", "fuzz", "--version"]) {
@@ -27,8 +29,8 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         let found = root.join("target/attack/guided").join(name);
         fs::create_dir_all(&found).map_err(|e| format!("`{}`: {e}", found.display()))?;
         let (found, kept) = (found.display().to_string(), format!("fuzz/corpus/{name}"));
-        // The sanitizer checks memory, and the fuzzed code has no unsafe blocks. Without the sanitizer more inputs are
-        // tried.
+        // The sanitizer checks memory accesses, but the fuzzed code has no unsafe blocks. Without the sanitizer, more
+        // inputs can be tried.
         let line = [
             "fuzz",
             "run",

@@ -1,4 +1,4 @@
-//! Kills runs at a random moment and resumes them.
+//! Kills runs at random moments and resumes them.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::scenes::{self, Again, Scene};
 use super::{Dice, Finds, Flags, compare, finish, run, start};
 
-/// Kills every command, and compares the resumed run with an uninterrupted one.
+/// Kills every command, and compares the files of the resumed run with those of an uninterrupted run.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, 90)?.built(root)?;
     let desk = root.join("target/attack/kill");
@@ -27,7 +27,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         }
         for i in (k..flags.count).step_by(scenes.len()) {
             let folder = desk.join(format!("killed-{k}-{i}"));
-            // Moments are dense at the beginning and at the end, where files are written.
+            // Moments near the beginning and the end are more likely, because files are written there.
             let share = [dice.below(1000), dice.below(100), 900 + dice.below(200)][dice.below(3)];
             let wait = seconds.mul_f64(share as f64 / 1000.0);
             let how = one(&flags.jensen, scene, &folder, &whole, wait, reference.code);
@@ -63,7 +63,7 @@ fn one(
 ) -> Result<How, String> {
     let mut child = start(jensen, &scene.fit(folder))?;
     std::thread::sleep(wait);
-    // A run that has ended cannot be killed.
+    // A run that has already ended cannot be killed.
     let _ = child.kill();
     let killed = finish(child)?;
     let begun = folder.join("run.json").is_file() && folder.join("jensen.json").is_file();

@@ -1,5 +1,5 @@
-//! Commands under adverse conditions: little memory, little disk, closed pipes, read-only folders, and processes that
-//! race.
+//! Runs commands under adverse conditions: little memory, little disk space, closed pipes, read-only folders, and
+//! processes that compete for one folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use super::scenes::{self, Scene};
 use super::{Dice, Finds, Flags, compare, finish, run, start};
 
-/// Removes the resources of every command in turn.
+/// Takes each resource away from every command in turn.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, 3)?.built(root)?;
     let desk = root.join("target/attack/limits");
@@ -101,9 +101,10 @@ fn under(mut shell: Command, jensen: &Path, line: &[String]) -> Result<super::En
     finish(child)
 }
 
-/// A run over an earlier fit must end with one error and the earlier fit unchanged, or with the new fit.
+/// Limits the size of files. A run over an earlier fit must end with one error and leave the earlier fit unchanged, or
+/// it must end with the new fit.
 fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Result<(), String> {
-    // The limit is in blocks of 512 bytes. `trap` makes a write beyond the limit fail instead of ending the process.
+    // The limit is in blocks of 512 bytes. With `trap`, a write beyond the limit fails instead of ending the process.
     over_an_earlier_fit(jensen, scene, folder, limit, |line| {
         limited(jensen, limit, line)
     })
@@ -124,7 +125,7 @@ const CALLS_THAT_WRITE: [(&str, &str); 9] = [
 /// Approximate largest number of system calls of one kind in a scene.
 const CALLS_OF_A_KIND: usize = 60;
 
-/// Makes one system call that writes, renames or syncs fail, if `strace` can inject errors.
+/// Makes a single system call fail that writes, renames or syncs a file, if `strace` can inject errors.
 fn failing_call(
     jensen: &Path,
     scene: &Scene,
@@ -173,7 +174,7 @@ fn small_disk(
     let disk = desk.join("disk");
     fs::create_dir_all(&disk).map_err(|e| e.to_string())?;
     let room = dice.below(300);
-    // The disk disappears with the shell that mounts it.
+    // The disk disappears when the shell that mounts it ends.
     let script = format!(
         "set -e; mount -t tmpfs -o size=4m none {disk}; cp -r {folder} {disk}/run
          cat /dev/zero > {disk}/taken 2> /dev/null || truncate -s -{room}K {disk}/taken
@@ -187,8 +188,8 @@ fn small_disk(
     })
 }
 
-/// Runs the command under a limit, which must give one error and the unchanged earlier fit, or the new fit. Then runs
-/// it without the limit.
+/// Runs the command under a limit. It must end with one error and leave the earlier fit unchanged, or it must end with
+/// the new fit. The command then runs again without the limit.
 fn over_an_earlier_fit(
     jensen: &Path,
     scene: &Scene,
@@ -225,7 +226,7 @@ fn over_an_earlier_fit(
     }
 }
 
-/// Address space in megabytes below which the system's loader cannot load the command.
+/// Address space in megabytes below which the loader of the system cannot load the command.
 const LOADED: usize = 128;
 
 fn little_memory(
@@ -305,8 +306,8 @@ fn no_folder(jensen: &Path, scene: &Scene, desk: &Path) -> Result<(), String> {
     }
 }
 
-/// Starts several processes in one folder. One process has the folder at a time, and the others end with an error. The
-/// files must come from one process.
+/// Starts several processes in the same folder. Only one process at a time may use the folder, and the others must end
+/// with an error. All files must come from a single process.
 fn race(jensen: &Path, scene: &Scene, folder: &Path, processes: usize) -> Result<(), String> {
     let alone = folder.with_extension("alone");
     run(jensen, &scene.fit(&alone))?.clean()?;

@@ -1,4 +1,4 @@
-//! Attacks on the command from outside, under random conditions that it must survive.
+//! Attacks on the command from outside. They create random conditions that the command must survive.
 //!
 //! | name | file | what is tried |
 //! | --- | --- | --- |
@@ -15,8 +15,8 @@
 //! | `scenes` | small runs of every command, with their data |
 //! | `compare` | comparison of folders file by file, except times |
 //!
-//! All accept `--jensen PATH` (an existing command; the default builds one), `--count N` or `--seconds S`, and
-//! `--seed N`. Each prints a find when it occurs.
+//! All attacks accept `--jensen PATH` (an existing command; by default the command is built), `--count N` or `--seconds
+//! S`, and `--seed N`. An attack prints each fault when it finds it.
 
 mod calls;
 mod compare;
@@ -46,18 +46,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The options of an attack.
 pub struct Flags {
-    /// The path of the command.
+    /// The path of the command under attack.
     pub jensen: PathBuf,
-    /// Number of attacks.
+    /// The number of attempts.
     pub count: usize,
-    /// Seconds that each target may take.
+    /// The number of seconds that each target may take.
     pub seconds: u64,
-    /// Seed of the attacks.
+    /// The seed of the random conditions.
     pub seed: u64,
 }
 
 impl Flags {
-    /// Parses `--name value` pairs. Without `--jensen` it builds the command.
+    /// Parses pairs of the form `--name value`. If `--jensen` is missing, it builds the command.
     pub fn read(arguments: &[String], count: usize) -> Result<Self, String> {
         let mut flags = Self {
             jensen: PathBuf::new(),
@@ -85,7 +85,7 @@ impl Flags {
         Ok(flags)
     }
 
-    /// Builds the command if no path is given.
+    /// Builds the command if no path was given.
     pub fn built(mut self, root: &Path) -> Result<Self, String> {
         if self.jensen.as_os_str().is_empty() {
             self.jensen = command_folder(root)?.join("jensen");
@@ -96,7 +96,7 @@ impl Flags {
     }
 }
 
-/// The faults that an attack has found.
+/// The faults that an attack has found so far.
 #[derive(Default)]
 pub struct Finds {
     count: usize,
@@ -109,7 +109,7 @@ impl Finds {
         self.count += 1;
     }
 
-    /// Returns `summary` if the attack found no fault, and otherwise an error.
+    /// Returns `summary` if the attack found no fault, and an error otherwise.
     pub fn conclude(self, summary: String) -> Result<String, String> {
         match self.count {
             0 => Ok(summary),
@@ -132,16 +132,16 @@ impl Dice {
     }
 }
 
-/// The end of a command.
+/// The result of a command that has ended.
 pub struct Ended {
-    /// The exit code, or `None` after a signal.
+    /// The exit code, or `None` if a signal ended the command.
     pub code: Option<i32>,
-    /// The text on standard error.
+    /// The text that the command wrote to standard error.
     pub message: String,
 }
 
 impl Ended {
-    /// Checks that the command ended without a fault, a signal or a hang, and that an error has a message.
+    /// Checks that the command ended without a fault, a signal or a hang, and that every error has a message.
     ///
     /// # Errors
     /// Returns a description of the fault.
@@ -165,13 +165,13 @@ pub fn start(jensen: &Path, arguments: &[String]) -> Result<Child, String> {
         .map_err(|e| format!("cannot start the command: {e}"))
 }
 
-/// Waits for a command to end. It kills a command that hangs and reports it.
+/// Waits until a command ends. A command that hangs is killed and reported.
 pub fn finish(mut child: Child) -> Result<Ended, String> {
     let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
         let mut message = Vec::new();
         if let Some(mut stderr) = stderr {
-            // A broken pipe ends the report.
+            // A broken pipe ends the report early.
             let _ = std::io::Read::read_to_end(&mut stderr, &mut message);
         }
         String::from_utf8_lossy(&message).into_owned()
@@ -194,7 +194,7 @@ pub fn finish(mut child: Child) -> Result<Ended, String> {
     }
 }
 
-/// Runs the command to its end.
+/// Runs the command and waits until it ends.
 pub fn run(jensen: &Path, arguments: &[String]) -> Result<Ended, String> {
     finish(start(jensen, arguments)?)
 }

@@ -1,4 +1,4 @@
-//! Small runs of every command, with data that this module writes for them.
+//! Small runs of every command. This module writes the data for them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 
 use super::{Dice, run, words};
 
-/// A run of a command, and later uses of its folder.
+/// A run of a command, together with later commands that use its folder.
 pub struct Scene {
-    /// The name in reports.
+    /// The name of the scene in reports.
     pub name: &'static str,
     /// The command, such as `topics fit`.
     pub verb: &'static str,
-    /// The arguments, without a folder.
+    /// The arguments of the command, except the folder.
     pub given: String,
-    /// The way in which a stopped run is resumed.
+    /// How a stopped run is resumed.
     pub again: Again,
-    /// Commands that use the folder, in which `DIR` represents the folder and `OUT` a file.
+    /// Commands that use the folder. In their arguments, `DIR` stands for the folder and `OUT` for a file.
     pub uses: Vec<String>,
 }
 
-/// The way in which a stopped run is resumed.
+/// How a stopped run is resumed.
 #[derive(Clone, Copy)]
 pub enum Again {
-    /// The same command with `--resume`.
+    /// By the same command with the additional flag `--resume`.
     Resume,
-    /// `topics fit --resume`, whichever command began the run.
+    /// By `topics fit --resume`, whichever command began the run.
     Topics,
-    /// The same command line.
+    /// By the same command line.
     Same,
 }
 
 impl Scene {
-    /// Returns the command line of a new run.
+    /// Returns the command line of a run that starts afresh.
     pub fn fit(&self, folder: &Path) -> Vec<String> {
         let line = format!("{} {} {} --out", self.verb, self.given, self.manner());
         let mut line = words(&line);
@@ -40,7 +40,7 @@ impl Scene {
         line
     }
 
-    /// Returns the command line of the resumed run.
+    /// Returns the command line that resumes a stopped run.
     pub fn resume(&self, folder: &Path) -> Vec<String> {
         let verb = match self.again {
             Again::Resume => self.verb,
@@ -53,7 +53,8 @@ impl Scene {
         line
     }
 
-    /// Commands for points choose when to write checkpoints, and a resumed run takes its folder from `--out`.
+    /// Returns whether the command is one for points. Such commands choose when to write checkpoints, and a resumed run
+    /// takes its folder from `--out`.
     fn is_of_points(&self) -> bool {
         ["mixture", "factors", "hmm", "factor-analysis"]
             .iter()
@@ -70,7 +71,7 @@ impl Scene {
         }
     }
 
-    /// Returns the command lines that use a folder and write to a file.
+    /// Returns the command lines of the commands that use a folder and write to a file.
     pub fn uses(&self, folder: &Path, out: &Path) -> Vec<Vec<String>> {
         let replaced = |word: &str| match word {
             "DIR" => folder.display().to_string(),
@@ -84,7 +85,7 @@ impl Scene {
     }
 }
 
-/// Returns every scene, with its data in `desk`.
+/// Returns all scenes, after writing their data to `desk`.
 pub fn all(root: &Path, jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let mut scenes = fits(root);
     scenes.extend(of_many(root, desk)?);
@@ -233,7 +234,8 @@ fn of_tables(desk: &Path) -> Result<Vec<Scene>, String> {
     ])
 }
 
-/// Topics of a corpus in one file and in shards, by both kinds of inference, and of later documents.
+/// Returns scenes that fit topics to a corpus in one file and in shards, by both methods of inference, and to later
+/// documents.
 fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let text = written(desk, "text.jsonl", documents().as_bytes())?;
     let text = text.display();
@@ -335,7 +337,7 @@ fn bits() -> String {
     text
 }
 
-/// Returns pictures of six by six pixels with a bar each, in the IDX format.
+/// Returns pictures of six by six pixels, each of which shows a bar, in the IDX format.
 fn images() -> Vec<u8> {
     const COUNT: u8 = 60;
     let mut dice = Dice(5);

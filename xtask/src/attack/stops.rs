@@ -1,8 +1,8 @@
-//! The time until commands end that are interrupted, or whose time limit passes, at a random moment.
+//! Measures how quickly commands end after they are interrupted, or after their time limit passes, at a random moment.
 //!
-//! If the command ends before the stop, the check tries an earlier moment. It repeats a slow stop, because another
-//! process may have used the machine. The shortest of a few attempts counts. The check measures processor seconds and
-//! wall-clock seconds.
+//! If the command ends before the stop, the check tries an earlier moment. It repeats a stop that was slow, because
+//! another process may have used the machine, and the shortest of a few attempts counts. The check measures both
+//! processor time and wall-clock time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,15 +15,15 @@ use serde_json::Value;
 use super::scenes::{self, Again};
 use super::{Dice, Ended, Flags, finish, run, start, words};
 
-/// Longest time from Ctrl-C or a passed limit to the end of the command.
+/// Longest time that a command may take to end after Ctrl-C or after its time limit.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// If a slow stop took fewer processor seconds than this, other load on the machine is the reason.
+/// If a slow stop took less processor time than this, it was slow because of other load on the machine.
 const BUSY: Duration = Duration::from_millis(300);
 
 const TRIES: usize = 4;
 
-/// The earliest moment in milliseconds. Before it the command does not listen for signals yet.
+/// The earliest moment of a stop, in milliseconds. Before it, the command does not listen for signals yet.
 const EARLIEST: usize = 20;
 
 const SHAPES: [(&str, [usize; 5]); 8] = [
@@ -40,7 +40,7 @@ const SHAPES: [(&str, [usize; 5]); 8] = [
 struct Subject {
     kind: String,
     name: String,
-    /// `OUT` in the command line represents a separate folder.
+    /// The command line, in which `OUT` stands for a separate folder.
     line: Vec<String>,
     limited: bool,
     drawn: bool,
@@ -59,13 +59,13 @@ struct Took {
 }
 
 impl Took {
-    /// Returns whether the command itself took long, and not other load.
+    /// Returns whether the command itself was slow, rather than slowed down by other load.
     fn too_long(self) -> bool {
         self.time > LONGEST && self.work.is_none_or(|work| work > BUSY)
     }
 }
 
-/// Stops every command at random moments, by Ctrl-C or by a time limit, and measures the time to its end.
+/// Stops every command at random moments, by Ctrl-C or by a time limit, and measures how long it takes to end.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, usize::MAX)?.built(root)?;
     let desk = root.join("target/attack/stops");
@@ -74,7 +74,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let mut subjects = programs(root, &desk)?;
     subjects.extend(commands(root, &flags.jensen, &desk)?);
     let mut dice = Dice(flags.seed);
-    // The check takes a few subjects of every kind.
+    // The check selects a few subjects of every kind.
     for at in (1..subjects.len()).rev() {
         subjects.swap(at, dice.below(at + 1));
     }
@@ -112,8 +112,8 @@ enum Stop {
     Limit,
 }
 
-/// Returns the shortest time of a stop in a few attempts, which end early if one is short. The result is `None` if the
-/// command ended by itself before every stop.
+/// Returns the shortest time of a stop among a few attempts, which end early if one time is short. Returns `None` if
+/// the command ended by itself before every stop.
 fn shortest(
     jensen: &Path,
     subject: &Subject,
@@ -122,7 +122,7 @@ fn shortest(
     dice: &mut Dice,
 ) -> Result<Option<Took>, String> {
     let mut best: Option<Took> = None;
-    // Most programs are fitted within a second.
+    // Most programs are fitted in less than a second.
     let mut latest = 600;
     for _ in 0..TRIES {
         let out = desk.join("out");
@@ -137,7 +137,7 @@ fn shortest(
             line.extend(["--max-seconds".to_owned(), wait.as_secs_f64().to_string()]);
         }
         let (took, ended) = stopped(jensen, &line, stop, wait, &out)?;
-        // If there is no exit code, the signal came before the command listened.
+        // Without an exit code, the signal arrived before the command listened for it.
         if ended.code.is_some() {
             ended.clean()?;
         }
@@ -154,7 +154,8 @@ fn shortest(
     Ok(best)
 }
 
-/// Runs a command that must end after a while, and returns the time from then on, unless the command ended before.
+/// Runs a command that must end after a while, and returns the time from then on. Returns no time if the command ended
+/// before.
 fn stopped(
     jensen: &Path,
     line: &[String],
@@ -167,7 +168,7 @@ fn stopped(
     let id = child.id();
     if let Stop::Interrupt = stop {
         std::thread::sleep(wait);
-        // A command that has ended cannot receive signals.
+        // A command that has already ended cannot receive signals.
         let sent = Command::new("kill")
             .args(["-INT", &id.to_string()])
             .output();
@@ -178,7 +179,7 @@ fn stopped(
     let ended = finish(child)?;
     let end = begun.elapsed();
     let work = watched.join().unwrap_or_default();
-    // The time limit excludes the time for building before the run begins.
+    // The time limit does not include the time that a command takes to build the model before the run begins.
     let due = match stop {
         Stop::Interrupt => sent,
         Stop::Limit => wait + Duration::from_secs_f64(build_seconds(out)),
@@ -197,17 +198,17 @@ fn stopped(
     Ok((took, ended))
 }
 
-/// Returns the processor time of a process until it ends, sampled repeatedly. The list is empty if the system does not
-/// report processor time.
+/// Returns samples of the processor time of a process until it ends. The list is empty if the system does not report
+/// processor time.
 fn work_of(id: u32, begun: Instant) -> Vec<(Duration, Duration)> {
-    /// Milliseconds per tick of Linux's processor time.
+    /// Length in milliseconds of a tick of Linux's processor time.
     const TICK: u64 = 10;
     let mut seen = Vec::new();
     loop {
         let at = begun.elapsed();
         let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        // The command's name is in parentheses. The state is the first field after it, and user and system time are the
-        // 12th and 13th.
+        // The name of the command is in parentheses. The state is the first field after it, and the user time and the
+        // system time are the 12th and the 13th.
         let fields: Vec<&str> = match text.rsplit_once(')') {
             Some((_, fields)) => fields.split_whitespace().collect(),
             None => return seen,
@@ -238,7 +239,7 @@ fn valid(jensen: &Path, subject: &Subject, out: &Path, ended: &Ended) -> Result<
         return Ok(());
     }
     if !out.join("fit.json").is_file() {
-        // A fit without a starting point ends like a fit that is not trusted.
+        // A fit without a starting point ends in the same way as a fit that is not trusted.
         let begun = !ended.message.contains("diverged at iteration 0");
         return match ended.code {
             Some(0 | 4) if begun => Err("it ended well without results".to_owned()),

@@ -1,4 +1,4 @@
-//! Stan's rule on relative changes of the bound.
+//! Stan's stopping rule on relative changes of the bound.
 
 /// Stan's stopping rule on relative changes of the bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +9,8 @@ pub struct RelativeRule {
 }
 
 impl RelativeRule {
-    /// Creates the rule for runs of at most `max_iterations` iterations, with an estimate every `eval_elbo` iterations.
+    /// Creates the rule for a run of at most `max_iterations` iterations that estimates the bound every `eval_elbo`
+    /// iterations.
     pub fn new(max_iterations: u64, eval_elbo: u64) -> Self {
         let capacity = (0.1 * max_iterations as f64 / eval_elbo as f64).max(2.0);
         Self {
@@ -19,7 +20,7 @@ impl RelativeRule {
         }
     }
 
-    /// Adds an estimate of the bound, and returns the mean and median of the window.
+    /// Adds an estimate of the bound, and returns the mean and the median of the window of relative changes.
     pub fn push(&mut self, elbo: f64) -> (f64, f64) {
         let change = ((self.last - elbo) / elbo).abs();
         self.last = elbo;
@@ -40,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_relative_rule_by_hand() {
-        // The window has two values for a short run, and ten by default.
+        // The window has two values for this short run, and ten values by default.
         let mut rule = RelativeRule::new(500, 100);
         assert_eq!(rule.push(-10.0), (1.0, 1.0));
         // |(−10 + 8)/−8| = 0.25. The upper median of two values is the larger one.

@@ -1,4 +1,4 @@
-//! The choice of the next family and its reasons.
+//! The choice of the next family to fit, and the reasons for this choice.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ const FULL_RANK_LIMIT: usize = 400;
 
 const SPARSE_FROM: usize = 100;
 
-/// The smallest dimension at which the conditionally structured Gaussian comes first, if the density has global
-/// parameters. In fewer dimensions, several starts take only seconds and find modes that a single start misses.
+/// The smallest dimension at which the conditionally structured Gaussian is fitted first, if the density has global
+/// parameters. In fewer dimensions, several starts take only seconds, and they find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
 const CONDITIONAL_FILL: usize = 32;
@@ -35,16 +35,16 @@ const FACTORS: usize = 8;
 const COMPONENTS: usize = 8;
 const MIXTURE_LIMIT: usize = 64;
 
-/// Value of k̂ at the end of the starts above which the driver abandons the first family at once, because its weights
-/// have no mean.
+/// If k̂ exceeds this value at the end of the starts, the weights have no mean, and the driver may abandon the first
+/// family at once.
 const ABANDON_KHAT: f64 = 1.0;
-/// Divergence from the posterior, in nats at the end of the starts, above which the driver abandons the first family at
-/// once. Less than 1/e of its draws are effective.
+/// The divergence from the posterior, in nats, above which the driver may abandon the first family at the end of the
+/// starts. At this divergence, less than 1/e of the draws are effective.
 const FAR: f64 = 1.0;
 
-/// Largest divergence in nats from which a refinement can start at the conditionally structured Gaussian. For a dozen
-/// hierarchies and series with a hundred to a thousand coordinates, the divergence is at most 3. It is much larger if
-/// the family does not suit the model.
+/// The largest divergence, in nats, at which a refinement can start from the conditionally structured Gaussian. For a
+/// dozen hierarchies and series with a hundred to a thousand coordinates, the divergence is at most 3. If the family
+/// does not suit the model, the divergence is much larger.
 const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
@@ -55,19 +55,19 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Returns the richer family under the policy. A single coordinate has no richer family, and neither have
-    /// minibatches if a full covariance is too large. At such dimensions a fit with a few factors rarely passes the
-    /// checks, and takes twice as long.
+    /// Returns the richer family that the policy allows, if there is one. A single coordinate has no richer family.
+    /// Minibatch methods have none if a full covariance has too many parameters. In such dimensions, a low-rank fit
+    /// with a few factors rarely passes the checks, and it takes twice as long.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
-            // The precision of the best Gaussian has the density's pattern, so a sparse precision is as good as full
-            // rank and has far fewer parameters to estimate from draws.
+            // The precision matrix of the best Gaussian has the sparsity pattern of the density. A sparse precision
+            // matrix is therefore as good as a full-rank Gaussian, and has far fewer parameters to estimate from draws.
             _ if self.is_sparse() => Some(FamilyKind::Sparse),
-            // With an unknown or dense pattern, only full rank contains the best Gaussian.
+            // If the pattern is unknown or dense, only the full-rank family contains the best Gaussian.
             2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
             _ if self.records.is_some() => None,
-            // In higher dimensions, d²/2 parameters are too many for the draws of a step. A few factors represent the
+            // In higher dimensions, the draws of a step cannot determine d²/2 parameters. A few factors represent the
             // widest directions.
             _ => Some(FamilyKind::LowRank { rank: FACTORS }),
         }
@@ -87,13 +87,13 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         }
     }
 
-    /// Returns whether to try the richer family after a conditionally structured Gaussian that failed its checks. The
-    /// driver tries it if the conditionally structured Gaussian found no mode or is too far from the posterior for a
-    /// refinement to start there, or if no refinement follows.
+    /// Returns whether to try the richer family after a conditionally structured Gaussian has failed its checks. The
+    /// driver tries the richer family if the conditionally structured Gaussian found no mode, if its fit is too far
+    /// from the posterior for a refinement to start there, or if no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
-        // A refinement starts from any approximation that overlaps the posterior. Without a refinement the result
-        // depends on the weights, which need a family that fits well.
+        // A refinement can start from any approximation that overlaps the posterior. Without a refinement, the result
+        // depends on the importance weights, which are reliable only if the family fits well.
         let near = converged && result.evaluation.divergence() <= NEAR;
         result.family == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
@@ -118,7 +118,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         if !self.settings.is_policy() || self.records.is_some() {
             return None;
         }
-        // A few factors may be worse than the mean field's own optimum.
+        // A low-rank fit with few factors may be worse than the optimum of the mean-field family.
         let second = self
             .second()
             .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
@@ -135,8 +135,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let draws = self.settings.policy.preview_draws();
         let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
-        // With few draws, either sign alone may be due to chance: a heavy tail of the weights without mass in it, or a
-        // bound that is low because the scales are still wrong.
+        // With few draws, each of these signs alone may be due to chance. The tail of the weights may look heavy
+        // without any mass in it, and the ELBO may be low only because the scales are still wrong.
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 
@@ -192,9 +192,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// Returns whether the policy begins with the conditionally structured Gaussian and skips the starts. It does so if
-/// there are many coordinates, most of which interact only with a few global parameters and few other coordinates. A
-/// mean-field fit is a poor approximation for such models, and its starts take longest.
+/// Returns whether the policy skips the starts and begins with the conditionally structured Gaussian. It does so if
+/// there are many coordinates, and if most of them interact only with a few global parameters and few other
+/// coordinates. For such models, a mean-field fit is a poor approximation, and its starts take the most time.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()
@@ -203,7 +203,7 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
 }
 
 /// Returns whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode.
-/// Otherwise the fit falls back to a mean-field family. Returns `None` if the fit `stopped` before the end of the
+/// If it does not, the fit falls back to a mean-field family. Returns `None` if the fit `stopped` before the end of the
 /// search.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,

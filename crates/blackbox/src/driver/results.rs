@@ -1,4 +1,4 @@
-//! The evaluation of a fitted family, and the choice of the family to report.
+//! The evaluation of each fitted family, and the choice of the family to report.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::refine::{Unreached, beyond};
 use crate::settings::Settings;
 use crate::tail_decay::flat_coordinate;
 
-/// Largest number of evaluations of single records for the final bound.
+/// The largest number of evaluations of single records for the final estimate of the ELBO.
 const EVALUATIONS: usize = 20_000_000;
 
 const LEAST_DRAWS: usize = 64;
 
-/// The result of one family.
+/// The result of fitting one family.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FamilyResult {
@@ -31,7 +31,7 @@ pub struct FamilyResult {
     pub family: FamilyName,
     /// The parameters of the family.
     pub omega: Vec<f64>,
-    /// The status at the end of the optimisation, or `None` if the run stopped before the end.
+    /// The status at the end of the optimisation, or `None` if the run stopped before the optimisation ended.
     pub status: Option<Status>,
     /// The evaluation of the approximation on fresh draws.
     pub evaluation: Evaluation,
@@ -39,10 +39,10 @@ pub struct FamilyResult {
     pub polish: Option<Estimate>,
     /// The number of coordinates.
     pub dim: usize,
-    /// A coordinate along which the density does not decrease, as in an improper posterior.
+    /// The index of a coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
-    /// The variance or mass that the draws do not reach, in coordinates standardised by the approximation. It is `None`
-    /// if it is within the policy's limit.
+    /// The variance or mass that the draws do not reach, in coordinates that are standardised by the approximation. It
+    /// is `None` if it is within the policy's limit.
     pub beyond: Option<Unreached>,
 }
 
@@ -81,7 +81,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             }
         });
         let flat = match self.records {
-            // A fit that is not trusted anyway needs no evaluation far away.
+            // An evaluation far from the draws is not needed for a fit that will not be trusted in any case.
             _ if self.interrupt.is_late() => None,
             None => flat_coordinate(self.density, &**family, &omega, self.source, 1.0),
             Some(records) => {
@@ -102,8 +102,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();
-        // A fit with unreliable weights is refined anyway, and with records one by one this evaluation costs as much as
-        // a fit.
+        // A fit with unreliable weights is refined in any case. If records are evaluated one by one, this evaluation
+        // would cost as much as a fit.
         let policy = &self.settings.policy;
         let looks =
             evaluation.is_good(policy) && self.records.is_none() && !self.interrupt.is_late();
@@ -126,8 +126,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// Returns the index of the result to report. It is a converged result whose draws can be used if there is one, and
-/// otherwise the result with the highest bound.
+/// Returns the index of the result to report. If there is a converged result whose draws can be used, the function
+/// returns its index. Otherwise it returns the index of the result with the highest ELBO.
 pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);
@@ -150,7 +150,8 @@ pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     best
 }
 
-/// Minibatch methods with many records use fewer draws than the settings request.
+/// Returns the number of draws for the evaluation. Minibatch methods with many records use fewer draws than the
+/// settings request.
 pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
     let wanted = settings.evaluation_draws;
     match settings.method.batch().and(density.records()) {

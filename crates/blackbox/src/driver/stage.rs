@@ -1,4 +1,4 @@
-//! The current stage of a run, and its algorithm.
+//! The current stage of a run and the algorithm of that stage.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Stage {
     }
 }
 
-/// The state of a [`Driver`](super::Driver).
+/// The state of a [`Driver`](super::Driver) between iterations.
 pub struct DriverState {
     pub(super) stage: Stage,
     pub(super) before: u64,

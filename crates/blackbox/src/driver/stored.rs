@@ -1,4 +1,4 @@
-//! The driver's state and results in checkpoints.
+//! The stored form of the driver's state and results in checkpoints.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 

@@ -1,4 +1,4 @@
-//! The order of the stages, and their starting points.
+//! The order of the stages, and the starting point of each stage.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
                 let first = &self.first;
                 let (omega, calls) = self.best_of(&state.starts);
                 state.calls += calls;
-                // Before it reaches its optimum, every family is far from the posterior.
+                // A family is far from the posterior until its fit reaches the optimum.
                 let settled = state.starts[best_start(&state.starts)].settled;
                 let richer = settled.then(|| self.skips_to(first, &omega, &mut state.calls));
                 if let Some(richer) = richer.flatten() {
@@ -59,7 +59,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         if let Some(asked) = &self.asked
             && asked.name() != state.family
         {
-            // The requested family starts from this result, which is not reported.
+            // The requested family starts from this result, which is not itself reported.
             let omega = self.upon(&**asked, &state.starts, &omega);
             return Some(self.first_stage(asked.clone(), omega));
         }
@@ -146,7 +146,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
                 state.stage = Stage::Done;
                 Some(failure)
             }
-            // If a richer family cannot even start, the status of the first family remains.
+            // If a richer family cannot start at all, the status of the first family remains.
             Some((_, Err(_))) | None => {
                 state.stage = Stage::Done;
                 let chosen = choose(&state.results, &self.settings.policy);

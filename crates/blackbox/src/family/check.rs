@@ -1,4 +1,4 @@
-//! The check of a family, which compares its maps with finite differences, and its density with its draws.
+//! A check of families. It compares the maps of a family with finite differences, and its density with its draws.
 
 use std::fmt;
 
@@ -15,42 +15,43 @@ const LANES: usize = 6;
 
 const DRAWS: usize = 1 << 16;
 
-/// Half the distance between the points of a central difference. Its error is about the square of this number, plus
-/// rounding divided by it.
+/// Half the distance between the two points of a central difference. The truncation error is about the square of this
+/// number, and the rounding error is about the machine precision divided by this number.
 const STEP: f64 = 1e-5;
 
-/// Largest error of a difference, relative to the largest value of the map. Rounding and curvature cause less than a
-/// hundredth of this error.
+/// The largest allowed error of a difference, relative to the largest value of the map. Rounding and curvature cause
+/// less than a hundredth of this error.
 const DIFFERENCE: f64 = 1e-6;
 
-/// Largest error of an average of draws, in standard errors. Chance exceeds five once in two million times. Default
-/// moments come from a sixteenth of the draws here, so their standard errors are four times as large.
+/// The largest allowed error of an average over draws, in standard errors. By chance, an error exceeds five standard
+/// errors only once in two million times. Default moments are computed from a sixteenth of the draws of the check, so
+/// their standard errors are four times as large.
 const ERRORS: f64 = 5.0;
 const ERRORS_OF_FIXED: f64 = 4.0 * ERRORS;
 
-/// Largest relative error of a standard deviation. The standard deviation of a few thousand draws with long tails has a
-/// smaller error.
+/// The largest allowed relative error of a standard deviation. Even if the distribution has long tails, the standard
+/// deviation of a few thousand draws has a smaller error.
 const SHARE: f64 = 0.1;
 
-/// Radius of the balls over which the density is integrated, and the distance of the outer balls from the centre, in
-/// standard deviations per root of the dimension. A density varies little in a small ball. In four dimensions, a ball
-/// of this radius contains one draw in fifty.
+/// The radius of the balls over which the density is integrated, and the distance of the outer balls from the centre.
+/// Both are in standard deviations and are multiplied by the square root of the dimension. The balls are small, so that
+/// the density varies little within each of them. In four dimensions, a ball of this radius contains one draw in fifty.
 const RADIUS: f64 = 0.35;
 const BESIDE: f64 = 0.5;
 
-/// An error in a method of a family.
+/// An error in one of the methods of a family.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FamilyFault {
     /// The name of the family.
     pub family: FamilyName,
-    /// The method of [`Family`] that returned the wrong value.
+    /// The method of [`Family`] that returned a wrong value.
     pub map: &'static str,
-    /// The index of the value in the output of the method.
+    /// The index of the wrong value in the output of the method.
     pub index: usize,
     /// The value that the method returned.
     pub found: f64,
-    /// The value that a second method implies.
+    /// The value that another method implies.
     pub expected: f64,
     /// The method that implies the expected value.
     pub by: &'static str,
@@ -75,18 +76,18 @@ impl fmt::Display for FamilyFault {
 
 impl std::error::Error for FamilyFault {}
 
-/// Checks a family at one of its members, near a [diagonal](Family::diagonal) one.
+/// Checks a family at one of its members, which is close to a [diagonal](Family::diagonal) one.
 ///
-/// The check compares the derivatives that the family's [smoothness](Family::smoothness) announces with finite
-/// differences, and the density, the mean, the standard deviations and the entropy with draws. It also checks that no
-/// lane depends on another. The check takes about as long as 100 000 draws. Check a family in few dimensions, because a
-/// wrong map is wrong there too.
+/// The check compares the derivatives that the family announces by its [smoothness](Family::smoothness) with finite
+/// differences. It compares the density, the mean, the standard deviations and the entropy with draws. It also checks
+/// that no lane depends on another lane. The check takes about as long as generating 100 000 draws. A family is best
+/// checked in few dimensions, because a wrong map is also wrong there.
 ///
 /// # Errors
-/// Returns the first wrong value.
+/// Returns the first wrong value as an error.
 ///
 /// # Panics
-/// Panics if a map panics, for example because the family lacks a map that its smoothness promises.
+/// Panics if a map panics, for example because the family lacks a map that its smoothness announces.
 pub fn check_family(family: &dyn Family) -> Result<(), FamilyFault> {
     check_maps(family)?;
     Check::new(family).draws()
@@ -264,7 +265,7 @@ impl<'a> Check<'a> {
             self.family.marginal_sd(&self.omega),
             self.family.marginal_sd(&shrunk),
         );
-        // The tolerance is wide, because a scale may depend on other coordinates.
+        // The tolerance is large, because a scale may depend on other coordinates.
         let half: Vec<f64> = before.iter().map(|sd| 0.5 * sd).collect();
         let methods = ("shrink", "marginal_sd");
         self.within(methods, &after, &half, |i| 0.5 * half[i])
@@ -308,9 +309,9 @@ impl<'a> Check<'a> {
         self.near(("entropy", by), 0, entropies, ERRORS_OF_FIXED * error)
     }
 
-    /// Integrates over balls, in coordinates in which the draws have unit variances and no correlation. The average of
-    /// `1/q` over all draws, with 0 for draws outside a ball, is the volume of the ball. One ball is in the centre, and
-    /// two are beside it.
+    /// Integrates the density over three balls, in coordinates in which the draws have unit variances and no
+    /// correlation. One ball is in the centre, and the two others are on opposite sides of it. The average of `1/q`
+    /// over all draws, counted as 0 for draws outside a ball, is an estimate of the volume of that ball.
     fn integral(&self, centred: Vec<f64>, log_q: &[f64]) -> Result<(), FamilyFault> {
         let dim = self.family.dim();
         let row = |i: usize| &centred[i * DRAWS..(i + 1) * DRAWS];
@@ -361,7 +362,7 @@ impl<'a> Check<'a> {
         self.compare(("log_density_at", "log_density"), &at, &expected)
     }
 
-    /// Checks `pull` by differences of `transform`, and `score` by differences of `log_density` along the noise.
+    /// Checks `pull` by differences of `transform`, and checks `score` by differences of `log_density` along the noise.
     fn first_order(&self) -> Result<(), FamilyFault> {
         let (family, dim) = (self.family, self.family.dim());
         let grad = normals(dim, LANES, 2);
@@ -408,7 +409,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Checks `push` by differences of `transform`, and `pull_second` by differences of `pull`.
+    /// Checks `push` by differences of `transform`, and checks `pull_second` by differences of `pull`.
     fn second_order(&self) -> Result<(), FamilyFault> {
         let (family, dim) = (self.family, self.family.dim());
         let (grad, direction) = (normals(dim, LANES, 2), normals(self.omega.len(), 1, 6));

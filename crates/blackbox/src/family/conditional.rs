@@ -1,27 +1,29 @@
-//! Conditionally structured Gaussians. Their parameters ω are the mean and lower factor of the global parameters, then
-//! a row of weights for each mean of a local parameter and each entry of the local parameters' factor, then a skewness
-//! for each local parameter.
+//! Conditionally structured Gaussians. The parameters ω begin with the mean and the lower factor of the global
+//! parameters. Then follow the weights of the features: one row for the mean of each local parameter, and one row for
+//! each entry of the factor of the local parameters. The skewness of each local parameter comes last.
 //!
 //! Global parameters are the coordinates with many second-order neighbours, such as the scales and locations of
-//! hierarchies and series. They have a full covariance, `z_h = μ + A x`. Given the global parameters, the local
-//! parameters are Gaussian (Tan, Bhaskaran and Nott, *Conditionally structured variational Gaussian approximation with
-//! importance weights*, Statistics and Computing 30, 2020): with ε standard normal, from the last in the order of
-//! elimination up,
+//! hierarchies and series. They are Gaussian with a full covariance, `z_h = μ + A x`. Conditional on the global
+//! parameters, the local parameters are Gaussian (Tan, Bhaskaran and Nott, *Conditionally structured variational
+//! Gaussian approximation with importance weights*, Statistics and Computing 30, 2020). With ε standard normal, they
+//! are computed from the last to the first in the order of elimination:
 //!
 //! ```text
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
-//! With a skewness g, [`h(ε)`](skew) replaces ε; in the paper's family, all g are zero. Without skewness, the precision
-//! is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second derivative. Means,
-//! logarithms of scales and regressions are weighted sums of features of x. The features are the constant 1, the
-//! function `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, and products of `s(x) = x / √(1 + x²/c²)`. h equals x over almost the
-//! whole range of a normal, so that a scale follows a funnel into its neck, and products of s are curved near the
-//! middle. In regressions s replaces h, because a coefficient larger than 1 in size would explode along a chain. All
-//! features are bounded, so the distribution of the local parameters is constant in the long tail of a global
-//! parameter.
+//! If a local parameter has a skewness g, [`h(ε)`](skew) replaces ε. In the family of the paper, all g are zero.
+//! Without skewness, the conditional precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`. Its factor L
+//! is sparse if the density has few nonzero second derivatives between local parameters. The means, the logarithms of
+//! the scales and the regression coefficients are weighted sums of features of x. The features are the constant 1, the
+//! function `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, and products of `s(x) = x / √(1 + x²/c²)`. The function h equals x over
+//! almost the whole range of a normal variable, so that a scale can follow a funnel into its neck. The products of s
+//! are curved near the middle. For regression coefficients, s replaces h, because a coefficient of absolute value
+//! larger than 1 would make values explode along a chain. All features are bounded, so the distribution of the local
+//! parameters is constant in the long tail of a global parameter.
 //!
-//! The Jacobian is triangular, so the density is exact, and moments of the features are integrals over one normal.
+//! The Jacobian of the map from noise to draws is triangular, so the density is exact. Moments of the features are
+//! integrals over a single normal variable.
 
 mod density;
 mod passes;
@@ -53,8 +55,8 @@ pub struct Conditional {
 impl Conditional {
     pub(crate) const BLOCK: usize = WIDTH;
 
-    /// Creates the family on a space. Without a known pattern or global parameters, all coordinates are local
-    /// parameters.
+    /// Creates the family on a space. If the pattern is unknown or if there are no global parameters, all coordinates
+    /// are local parameters.
     pub fn new(space: Space) -> Self {
         let mut globals = space.pattern.as_deref().map_or_else(Vec::new, globals_of);
         globals.truncate(MOST_GLOBALS);
@@ -87,8 +89,8 @@ impl Conditional {
         }
     }
 
-    /// Returns whether a density on this space suits the family: it has global parameters, at most as many as the
-    /// family supports, and given these the factor has at most `most` nonzeros.
+    /// Returns whether the family suits a density on this space. The density must have global parameters, but no more
+    /// than the family supports. In addition, the factor of the local parameters must have at most `most` nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;
@@ -120,8 +122,8 @@ impl Conditional {
         &self.symbolic
     }
 
-    /// Returns the directions, `dim × columns`, whose Hessian products determine the local parameters' part of the
-    /// Hessian.
+    /// Returns directions (`dim × columns`) whose products with the Hessian determine the part of the Hessian that
+    /// belongs to the local parameters.
     pub(crate) fn local_directions(&self) -> Vec<f64> {
         let own = self.colouring.directions();
         let columns = own.len().checked_div(self.locals.len()).unwrap_or(0);
@@ -134,8 +136,9 @@ impl Conditional {
         out
     }
 
-    /// Returns the local parameters' part of a matrix at the nonzeros, from the products of the matrix with
-    /// [`local_directions`](Self::local_directions) (`dim × columns`).
+    /// Returns those entries of a matrix that belong to the local parameters and are in the sparsity pattern. They are
+    /// computed from the products of the matrix with the [`local_directions`](Self::local_directions) (`dim ×
+    /// columns`).
     pub(crate) fn gathered(&self, products: &[f64]) -> Vec<f64> {
         let columns = products.len() / self.space.dim;
         let mut own = vec![0.0; self.locals.len() * columns];
@@ -237,7 +240,7 @@ impl Conditional {
                 factor[q] *= factor[p];
             }
         }
-        // The variance of skewed noise is not 1.
+        // The variance of noise with skewness is not 1.
         for (j, g) in self.skews(omega).unwrap_or_default().iter().enumerate() {
             let own = skew::variance(*g).sqrt();
             factor[self.symbolic.diagonal(j)] /= own;

@@ -1,16 +1,16 @@
-//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017; for variational
-//! inference Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024).
+//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017). For their use in
+//! variational inference, see Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024.
 //!
-//! ω = (μ, L packed by rows, then for every layer a small network). The flow starts at the Gaussian `z = μ + L x` and
-//! keeps it fixed. Its layers map the noise to `x`. Each layer leaves some coordinates `a` unchanged and moves the
-//! others, `b ↦ b e^{s(a)} + t(a)`. A bit of the coordinate's index decides whether it moves, so that any two
-//! coordinates interact in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u
-//! / √(1 + u²)`, and their last layer starts at zero, so that the flow starts at the Gaussian. [`STEEPEST`] bounds the
-//! log scales.
+//! The parameters ω are (μ, L packed by rows, then the parameters of a small network for each layer). The flow starts
+//! from the Gaussian `z = μ + L x`, which stays fixed, and its layers map the noise to `x`. Each layer leaves some
+//! coordinates `a` unchanged and moves the other coordinates `b`, by `b ↦ b e^{s(a)} + t(a)`. A bit of the index of a
+//! coordinate decides whether the layer moves it, so that any two coordinates interact in one of the first `2 log₂ d`
+//! layers. Each network has two hidden layers with the smooth step `u / √(1 + u²)`. The weights of its last layer start
+//! at zero, so that the flow initially equals the Gaussian. [`STEEPEST`] bounds the log scales s.
 //!
-//! The density at a draw takes one pass, and so does its gradient with respect to the draw, which the
-//! sticking-the-landing gradient needs. A layer's `∇ log q` follows from the previous one by one product with the
-//! transposed derivative of its network.
+//! Computing the density at a draw takes one pass over the layers. The gradient of the log density with respect to the
+//! draw, which the sticking-the-landing estimator needs, also takes one pass. The gradient `∇ log q` at each layer
+//! follows from the gradient at the previous layer by one product with the transposed derivative of the network.
 
 mod layer;
 
@@ -27,7 +27,8 @@ use crate::reduce::{axpy, dot, mean_se};
 
 const BLOCK: usize = 256;
 
-/// Smallest and largest number of hidden units of a layer. Between these limits the number is twice the dimension.
+/// The smallest and the largest number of hidden units of a layer. Between these limits, the number is twice the
+/// dimension.
 const HIDDEN: (usize, usize) = (8, 64);
 
 /// The family of flows with a given number of coupling layers.
@@ -74,7 +75,8 @@ impl Flow {
         factor
     }
 
-    /// Returns the noise of a block before the Gaussian, the values at every layer, and the sum of the log scales.
+    /// Returns the noise of a block before the map of the Gaussian, the values at every layer, and the sum of the log
+    /// scales.
     fn forward(
         &self,
         omega: &[f64],
@@ -117,7 +119,7 @@ impl Flow {
         rows.copied().collect()
     }
 
-    /// Sums the constant of the standard normal and the log determinant of the Gaussian.
+    /// Returns the normalising constant of the standard normal plus the log determinant of the Gaussian.
     fn constant(&self, omega: &[f64]) -> f64 {
         let factor = self.factor(omega);
         let diagonal = (0..self.dim).map(|i| factor[i * self.dim + i].abs().ln());
@@ -125,7 +127,7 @@ impl Flow {
     }
 }
 
-/// Computes `constant − ½ |x|² − stretched`, lane by lane.
+/// Computes `constant − ½ |x|² − stretched` for every lane.
 fn base_density(x: &[f64], stretched: &[f64], constant: f64) -> Vec<f64> {
     let lanes = stretched.len();
     let mut out: Vec<f64> = stretched.iter().map(|s| constant - s).collect();
@@ -159,7 +161,8 @@ impl Family for Flow {
     fn begins_at(&self) -> Option<FamilyKind> {
         Some(FamilyKind::FullRank)
     }
-    /// Returns the Gaussian itself: the last layers of the networks are zero, and the others have fixed random weights.
+    /// Returns a flow that equals the Gaussian. The last layer of each network is zero, and the other layers have fixed
+    /// random weights.
     fn upon(&self, gaussian: &[f64], _modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let mut omega = gaussian.to_vec();
         let source = NoiseSource::new(0, Simd::Scalar);
@@ -258,7 +261,8 @@ impl Family for Flow {
         }
     }
     /// For `b' = b e^{s(a)} + t(a)`, the derivative with respect to `b'` is the derivative with respect to b times
-    /// `e^{−s}`. The derivative with respect to `a` gains the terms of `∂b/∂a` and `−∂s/∂a` through the network.
+    /// `e^{−s}`. The terms of `∂b/∂a` and `−∂s/∂a`, computed through the network, are added to the derivative with
+    /// respect to `a`.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let factor = self.factor(omega);
         let blocks = Self::blocks(noise.lanes(), |first, width| {
@@ -294,7 +298,7 @@ impl Family for Flow {
             }
         }
     }
-    /// Adds derivatives only for the networks, because the Gaussian stays fixed.
+    /// Adds only the derivatives for the networks, because the Gaussian stays fixed.
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
         let fixed = self.base().parameters();
         let factor = self.factor(omega);

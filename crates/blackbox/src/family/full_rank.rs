@@ -1,8 +1,8 @@
-//! The full-rank Gaussian: ω = (μ, L packed by rows), `z = μ + L ε`.
+//! The full-rank Gaussian `z = μ + L ε`, with parameters ω = (μ, L packed by rows).
 //!
-//! As in Stan, L is lower triangular and otherwise unconstrained. The parameter is the diagonal itself and not its
-//! logarithm, so the bound of a log-concave density is concave in ω. A negative diagonal entry gives the same
-//! distribution as a positive one.
+//! As in Stan, L is lower triangular and otherwise unconstrained. Its diagonal elements are themselves parameters, and
+//! not their logarithms, so the ELBO of a log-concave density is concave in ω. A negative diagonal element gives the
+//! same distribution as a positive one.
 
 use jensen_density::{Lanes, LanesMut};
 
@@ -13,10 +13,10 @@ use crate::noise::NoiseSource;
 use crate::reduce::{axpy, combine, dot, dots, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Lanes per block, so that the noise of all rows stays in the second-level cache.
+/// The number of lanes per block. The noise of all rows of a block stays in the second-level cache.
 const BLOCK: usize = 256;
 
-/// The family of Gaussians with any covariance, with d + d(d + 1)/2 parameters.
+/// The family of Gaussians with an unrestricted covariance. It has d + d(d + 1)/2 parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct FullRank {
     dim: usize,
@@ -28,7 +28,7 @@ impl FullRank {
         Self { dim }
     }
 
-    /// Returns ω for the given mean and lower factor (d × d row-major).
+    /// Returns ω for the given mean and lower factor (a d × d matrix in row-major order).
     pub fn assemble(&self, mean: &[f64], factor: &[f64]) -> Vec<f64> {
         let mut omega = mean.to_vec();
         for i in 0..self.dim {
@@ -45,7 +45,7 @@ impl FullRank {
         self.row(i) + i
     }
 
-    /// Returns row i of L.
+    /// Returns row i of the lower factor L.
     pub fn factor_row<'a>(&self, omega: &'a [f64], i: usize) -> &'a [f64] {
         &omega[self.row(i)..self.row(i + 1)]
     }
@@ -61,7 +61,7 @@ impl FullRank {
             for i in (0..self.dim).step_by(4) {
                 let rows = four.next().expect("rows left");
                 let factors = |k: usize| self.factor_row(parameters, i + k);
-                // All four rows share the first part. The corner follows.
+                // All four rows share the first part of the sum. The corner is computed afterwards.
                 let mut common = 0;
                 if i + 4 <= self.dim {
                     common = i + 1;
@@ -87,7 +87,7 @@ const ENOUGH: f64 = 0.2;
 
 const HESSIAN_LANES: usize = 8192;
 
-/// Returns the lower factor of `(1 − share) A Aᵀ + share B Bᵀ` for lower factors A and B.
+/// Returns the lower Cholesky factor of `(1 − share) A Aᵀ + share B Bᵀ` for lower factors A and B.
 fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
     if share == 1.0 {
         return Some(b.to_vec());
@@ -102,7 +102,7 @@ fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
     cholesky(&sum, n)
 }
 
-/// Must be a multiple of four.
+/// The tile size must be a multiple of four.
 const TILE: usize = 16;
 
 impl Family for FullRank {
@@ -135,8 +135,9 @@ impl Family for FullRank {
     fn free_rows(&self) -> usize {
         self.dim
     }
-    /// Performs fixed-point iterations `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the current member (Opper and
-    /// Archambeau 2009), which are damped if the bound on fixed draws would fall.
+    /// Performs the fixed-point iterations `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p`, with expectations under the
+    /// current member (Opper and Archambeau 2009). An iteration is damped if the full step would reduce the ELBO on
+    /// fixed draws.
     fn enrich(
         &self,
         mean: &[f64],
@@ -231,8 +232,8 @@ impl Family for FullRank {
             for (i, mean) in out.iter_mut().enumerate().take(self.dim) {
                 *mean += sum(grad(i));
             }
-            // The loop takes two rows of the factor and four columns at once, as far as both rows have them. A tile of
-            // columns stays in the fastest cache.
+            // The loop processes two rows of the factor and four columns at a time, as far as both rows extend. A tile
+            // of columns stays in the fastest cache.
             let whole = |i: usize| if i + 1 < self.dim { (i + 1) & !3 } else { 0 };
             for tile in (0..self.dim).step_by(TILE) {
                 for i in (0..self.dim).step_by(2) {
@@ -262,14 +263,14 @@ impl Family for FullRank {
         _grad: Lanes<'_>,
         _out: &mut [f64],
     ) {
-        // T is linear in ω, so the second derivative is zero.
+        // The transformation T is linear in ω, so its second derivative is zero.
     }
     fn log_density(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, out: &mut [f64]) {
         let constant = 0.5 * self.dim as f64 - self.entropy(omega);
         standard_normal(noise, constant, out);
     }
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
-        // Computes −L⁻ᵀ ε, from the last row up.
+        // Computes −L⁻ᵀ ε from the last row to the first.
         let lanes = noise.lanes();
         for (s, e) in out.as_mut_slice().iter_mut().zip(noise.as_slice()) {
             *s = -e;
@@ -291,8 +292,8 @@ impl Family for FullRank {
         residual: &[f64],
         out: &mut [f64],
     ) {
-        // In the moving frame μ + L m, L(I + A), the Fisher information is the identity for m, 1 for the strict lower
-        // part of A and 2 for its diagonal.
+        // In the moving frame μ + L m, L(I + A), the Fisher information is the identity for m, 1 for the strictly lower
+        // part of A, and 2 for the diagonal of A.
         let d = self.dim;
         let mut pulled = vec![0.0; d];
         for i in 0..d {
@@ -301,7 +302,8 @@ impl Family for FullRank {
         for i in 0..d {
             out[i] = dot(self.factor_row(omega, i), &pulled[..=i]);
         }
-        // A is tril(Lᵀ R) with halved diagonal, computed row by row of L. L A follows.
+        // A is tril(Lᵀ R) with a halved diagonal, computed for one row of L at a time. The product L A is computed from
+        // it.
         let mut a = vec![0.0; d * d];
         for k in 0..d {
             let residual_row = &residual[self.row(k)..self.row(k + 1)];

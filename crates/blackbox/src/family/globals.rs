@@ -1,5 +1,5 @@
-//! Building blocks for local parameters given global parameters: the choice of global parameters, the features of their
-//! values, and sums of features over blocks of lanes.
+//! Building blocks for families in which local parameters depend on global parameters: the choice of global parameters,
+//! the features of their values, and sums of features over blocks of lanes.
 
 use jensen_density::Pattern;
 use jensen_math::simd::{F64x8, LANES, Simd};
@@ -13,18 +13,20 @@ use crate::sparse::Symbolic;
 const MANY: usize = 3;
 pub(crate) const MOST_GLOBALS: usize = 24;
 
-/// Largest number of global parameters for which products of two are features; with more, only squares are.
+/// The largest number of global parameters for which all products of two are features. If there are more, only squares
+/// are features.
 const PAIRED: usize = 4;
 
-/// Standard deviations at which s saturates, and at which h saturates. Draws of local parameters near the middle of a
-/// global parameter say little about its long tail, as when a group's scale approaches zero. With x itself instead of
-/// h, chains took up to nine times the gradients to return from the tail (`models/electric_pairs`), and fewer on
-/// `models/stochastic_volatility`.
+/// The numbers of standard deviations at which s and h saturate. Draws of local parameters near the middle of a global
+/// parameter contain little information about its long tail, for example where the scale of a group approaches zero. If
+/// x itself replaced h, chains of the refinement would take up to nine times as many gradients to return from the tail
+/// of `models/electric_pairs`, but fewer for `models/stochastic_volatility`.
 const SATURATION: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
-/// Largest number of global parameters for which the trapezoidal rule averages variances of local parameters, with
-/// nodes at integers within a fixed distance. With more, the average is over this number of fixed points.
+/// The largest number of global parameters for which the trapezoidal rule averages the variances of local parameters.
+/// The nodes of the rule are the integers up to a fixed distance. For more global parameters, the average is over a
+/// fixed number of points.
 const LATTICE: usize = 3;
 const FAR: i32 = 5;
 const POINTS: usize = 512;
@@ -35,8 +37,8 @@ pub(super) struct Weights<'a> {
     pub nonzeros: &'a [f64],
 }
 
-/// A value of every feature, or a derivative with respect to it, in the lanes of a block. Means and scales have other
-/// features than regressions.
+/// The value of every feature in the lanes of a block, or the derivative with respect to every feature. Regression
+/// coefficients use other features than means and scales.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Featured {
     pub plain: Vec<LaneRow>,
@@ -47,14 +49,14 @@ pub(crate) struct Featured {
 pub(crate) struct Features {
     globals: usize,
     products: Vec<(usize, usize)>,
-    /// The expectations of s², s⁴ and h² under a standard normal.
+    /// The expectations of s², s⁴ and h² under a standard normal distribution.
     moments: [f64; 3],
 }
 
 impl Features {
     pub(crate) fn new(globals: usize) -> Self {
         let all = (0..globals).flat_map(|k| (k..globals).map(move |l| (k, l)));
-        // The trapezoidal rule is exact up to rounding for functions that decay this fast.
+        // For functions that decay this fast, the trapezoidal rule is exact up to rounding.
         let (mut total, mut second, mut fourth, mut of_held) = (0.0, 0.0, 0.0, 0.0);
         for i in -400..=400 {
             let x = f64::from(i) / 40.0;
@@ -75,7 +77,8 @@ impl Features {
         1 + self.globals + self.products.len()
     }
 
-    /// Omits the constant feature. The features depend only on the global parameters for which `known` is true.
+    /// Returns the indices of the features that depend only on global parameters for which `known` is true. The
+    /// constant feature is omitted.
     pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
         let each = (0..self.globals).map(|k| (k, k));
         let each = each.chain(self.products.iter().copied()).zip(1..);
@@ -123,8 +126,8 @@ impl Features {
         out
     }
 
-    /// Adds derivatives with respect to x to `out`, from derivatives with respect to the features. Regressions share
-    /// the features of means and scales except s itself.
+    /// Adds derivatives with respect to x to `out`, computed from derivatives with respect to the features. Regression
+    /// coefficients have the same features as means and scales, except that s replaces h.
     pub(crate) fn pull(&self, x: &[LaneRow], by: &Featured, out: &mut [LaneRow]) {
         for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
             .zip(&by.bounded[1..])
@@ -199,8 +202,7 @@ pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
 
 const PARTS: usize = WIDTH / LANES;
 
-// Plain loops instead of closures, because closures are not compiled with the processor features of the enclosing
-// kernel.
+// These are plain loops, because closures are not compiled with the processor features of the enclosing kernel.
 
 #[inline(always)]
 pub(super) fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
@@ -298,7 +300,8 @@ pub(crate) fn spread_all(thetas: &[f64], adjoints: &[LaneRow], out: &mut [LaneRo
     spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 
-/// Computes `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`, from the last local parameter up.
+/// Computes `scale = e^(−a)`, `y`, and the draws `m + y`, which are written to their rows of `z`, from the last local
+/// parameter to the first.
 #[expect(
     clippy::too_many_arguments,
     reason = "what is read and what is written"
@@ -329,9 +332,9 @@ pub(super) fn solve(
     );
 }
 
-/// Computes the derivatives with respect to the noise, in rows of `out` from `to` on, from the derivatives with respect
-/// to the draws of the local parameters in their rows of `grad`. Adds derivatives with respect to the features to
-/// `by_feature`.
+/// Computes the derivatives with respect to the noise from the derivatives with respect to the draws of the local
+/// parameters. It reads the latter from their rows of `grad`, and writes the former to the rows of `out` from `to` on.
+/// The derivatives with respect to the features are added to `by_feature`.
 #[expect(
     clippy::too_many_arguments,
     reason = "all that was computed on the way there"

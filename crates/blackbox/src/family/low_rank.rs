@@ -1,9 +1,10 @@
-//! Gaussians with a covariance of low rank plus a diagonal: ω = (μ, λ, U by rows) and `z = μ + e^λ ⊙ ε₀ + U ε₁`.
+//! Gaussians whose covariance is a diagonal plus a matrix of low rank. The parameters are ω = (μ, λ, U by rows), and a
+//! draw is `z = μ + e^λ ⊙ ε₀ + U ε₁`.
 //!
-//! The covariance is `Σ = D² + U Uᵀ` with `D = diag(e^λ)`. All operations cost O(d R²): with `C Cᵀ = I + Uᵀ D⁻² U` and
-//! `W = D⁻² U C⁻ᵀ`, `Σ⁻¹ = D⁻² − W Wᵀ` and `log det Σ = 2 Σ λ + 2 Σ log Cᵣᵣ`. The entropy is ½ log det Σ plus a
-//! constant; `∂H/∂λᵢ = e^{2λᵢ} (Σ⁻¹)ᵢᵢ` and `∂H/∂U = Σ⁻¹ U`. Its second derivatives follow from `d(Σ⁻¹) = −Σ⁻¹ dΣ Σ⁻¹`
-//! with `dΣ = 2 D² dλ + dU Uᵀ + U dUᵀ`.
+//! The covariance is `Σ = D² + U Uᵀ` with `D = diag(e^λ)`. All operations cost O(d R²). With `C Cᵀ = I + Uᵀ D⁻² U` and
+//! `W = D⁻² U C⁻ᵀ`, the precision is `Σ⁻¹ = D⁻² − W Wᵀ`, and `log det Σ = 2 Σ λ + 2 Σ log Cᵣᵣ`. The entropy is ½ log
+//! det Σ plus a constant, with derivatives `∂H/∂λᵢ = e^{2λᵢ} (Σ⁻¹)ᵢᵢ` and `∂H/∂U = Σ⁻¹ U`. The second derivatives
+//! follow from `d(Σ⁻¹) = −Σ⁻¹ dΣ Σ⁻¹` with `dΣ = 2 D² dλ + dU Uᵀ + U dUᵀ`.
 
 use jensen_density::{Lanes, LanesMut};
 
@@ -14,14 +15,14 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{affine_row, axpy, dot, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// The family of Gaussians whose covariance is a diagonal plus `rank` factors, with d(2 + R) parameters.
+/// The family of Gaussians whose covariance is a diagonal plus `rank` factors. It has d(2 + R) parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct LowRank {
     dim: usize,
     rank: usize,
 }
 
-/// `D⁻²`, `W` (d × R) and `Σ log Cᵣᵣ` of one ω.
+/// The matrices `D⁻²` and `W` (d × R), and the sum `Σ log Cᵣᵣ`, for one ω.
 struct Woodbury {
     precision: Vec<f64>,
     w: Vec<f64>,
@@ -60,7 +61,7 @@ impl LowRank {
         for a in 0..r {
             inner[a * r + a] += 1.0;
         }
-        // The matrix is I plus a Gram matrix, so only overflow can make the factorisation fail. NaN then marks ω as out
+        // The matrix is I plus a Gram matrix, so the factorisation can fail only by overflow. NaN then marks ω as out
         // of range.
         let c = cholesky(&inner, r).unwrap_or_else(|| vec![f64::NAN; r * r]);
         let mut w = vec![0.0; self.dim * r];
@@ -90,7 +91,7 @@ impl Woodbury {
         self.precision[i] - dot(self.row(i), self.row(i))
     }
 
-    /// Computes `Σ⁻¹ X` for X of d × columns, row-major.
+    /// Computes `Σ⁻¹ X` for a d × `columns` matrix X in row-major order.
     fn solve(&self, x: &[f64], columns: usize) -> Vec<f64> {
         let d = self.precision.len();
         let r = self.w.len() / d;
@@ -150,7 +151,7 @@ impl Family for LowRank {
         source: NoiseSource,
         _bound: &mut dyn SampleBound,
     ) -> Vec<f64> {
-        // Zero factors are a saddle point, unlike small random factors.
+        // Factors of zero would be a saddle point, but small random factors are not.
         let (dim, rank) = (self.dim, self.rank);
         let mut omega = self.diagonal(mean, log_sd);
         let mut noise = vec![0.0; dim * rank];
@@ -217,7 +218,7 @@ impl Family for LowRank {
             let change = quadratic + 2.0 * dot(&sdu[row.clone()], &su[row]);
             out[d + i] += 2.0 * direction[d + i] * woodbury.diagonal(i) / p - change / p;
         }
-        // d(Σ⁻¹U) = Σ⁻¹ (dU − dΣ Σ⁻¹ U).
+        // This uses d(Σ⁻¹U) = Σ⁻¹ (dU − dΣ Σ⁻¹ U).
         let (mut ut_su, mut dut_su) = (vec![0.0; r * r], vec![0.0; r * r]);
         for i in 0..d {
             let s = &su[i * r..(i + 1) * r];

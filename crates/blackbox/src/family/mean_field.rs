@@ -1,4 +1,4 @@
-//! The mean-field Gaussian: ω = (μ, λ), `zᵢ = μᵢ + e^{λᵢ} εᵢ`.
+//! The mean-field Gaussian `zᵢ = μᵢ + e^{λᵢ} εᵢ`, with parameters ω = (μ, λ).
 
 use jensen_density::{Lanes, LanesMut};
 
@@ -8,7 +8,7 @@ use crate::noise::NoiseSource;
 use crate::reduce::{affine_row, dot, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// The family of independent Gaussian coordinates, with ω = (μ, log σ) and 2d parameters.
+/// The family of Gaussians with independent coordinates. It has 2d parameters, ω = (μ, log σ).
 #[derive(Clone, Copy, Debug)]
 pub struct MeanField {
     dim: usize,
@@ -144,7 +144,7 @@ impl Family for MeanField {
     }
 }
 
-/// Computes `out[l] = constant − ½ Σᵢ noise[i, l]²`, with rows in order.
+/// Computes `out[l] = constant − ½ Σᵢ noise[i, l]²`, adding the rows in order.
 pub(super) fn standard_normal(noise: Lanes<'_>, constant: f64, out: &mut [f64]) {
     out.fill(constant);
     for i in 0..noise.rows() {
@@ -154,8 +154,8 @@ pub(super) fn standard_normal(noise: Lanes<'_>, constant: f64, out: &mut [f64]) 
     }
 }
 
-/// Computes `x ← P⁻¹ x` for the mean. P is the curvature if known, and otherwise the inverse of the variances e^{2λ},
-/// where λ follows the mean in ω.
+/// Computes `x ← P⁻¹ x` for the mean. P is the curvature if it is known. Otherwise P is diagonal, with the inverses of
+/// the variances e^{2λ}, where λ follows the mean in ω.
 pub(super) fn precondition_mean(
     omega: &[f64],
     dim: usize,

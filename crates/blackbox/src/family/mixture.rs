@@ -1,9 +1,9 @@
-//! Mixtures of Gaussians. Their parameters ω are the weights, followed by the mean and the lower factor, packed by
-//! rows, of every component.
+//! Mixtures of Gaussians. The parameters ω are the weights of the components, followed by the mean and the lower factor
+//! (packed by rows) of each component.
 //!
-//! The first row of the noise selects the component, and the other rows give the draw from that component. The choice
-//! of a component has no derivative, so gradients with respect to the parameters cannot maximise the bound. The moments
-//! of weighted draws determine the parameters instead; see `moments`. Components of weight zero are unused.
+//! The first row of the noise selects the component, and the other rows determine the draw from that component. The
+//! choice of a component has no derivative, so gradients with respect to the parameters cannot maximise the ELBO.
+//! Instead, the parameters are set to moments of weighted draws (see `moments`). Components of weight zero are unused.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::special::{log_sum_exp_slice, phi};
@@ -13,7 +13,7 @@ use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::reduce::dot;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// The family of mixtures of up to `components` Gaussians with any covariance.
+/// The family of mixtures of up to `components` Gaussians with unrestricted covariances.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture {
     dim: usize,
@@ -24,12 +24,12 @@ pub struct Mixture {
 pub(crate) struct Component {
     pub weight: f64,
     pub mean: Vec<f64>,
-    /// The lower Cholesky factor of the covariance, d × d row-major.
+    /// The lower Cholesky factor of the covariance, a d × d matrix in row-major order.
     pub factor: Vec<f64>,
 }
 
 impl Component {
-    /// Computes `L⁻¹ (z − μ)`.
+    /// Computes `L⁻¹ (z − μ)` for each draw z.
     pub(crate) fn standardised(&self, z: Lanes<'_>) -> Vec<f64> {
         let lanes = z.lanes();
         let mut y = z.as_slice().to_vec();
@@ -48,7 +48,7 @@ impl Component {
 }
 
 impl Mixture {
-    /// Creates the family on ℝᵈ with at most the given number of components.
+    /// Creates the family on ℝᵈ, with mixtures of at most the given number of components.
     pub fn new(dim: usize, components: usize) -> Self {
         Self { dim, components }
     }
@@ -75,10 +75,10 @@ impl Mixture {
         parts.collect()
     }
 
-    /// Returns ω for the given components, whose weights need not sum to one. Unused components get weight zero.
+    /// Returns ω for the given components, whose weights need not sum to one. Unused components have weight zero.
     ///
     /// # Panics
-    /// Panics if there are no components or too many, which is a bug in the caller.
+    /// Panics if there are no components or too many components, which is a bug in the caller.
     pub(crate) fn assemble(&self, parts: &[Component]) -> Vec<f64> {
         assert!(!parts.is_empty() && parts.len() <= self.components);
         let total: f64 = parts.iter().map(|part| part.weight).sum();
@@ -119,8 +119,8 @@ impl Mixture {
         (mean, covariance)
     }
 
-    /// Returns the log of weight times density of every component at draws, `components × lanes`, and the standardised
-    /// draws of each component.
+    /// Returns the logarithm of weight times density for each component at the draws (`components × lanes`), and the
+    /// draws standardised by each component.
     fn terms(&self, parts: &[Component], z: Lanes<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
         let lanes = z.lanes();
         let mut terms = vec![f64::NEG_INFINITY; parts.len() * lanes];
@@ -144,7 +144,7 @@ impl Mixture {
     }
 }
 
-/// Computes `log Σ exp` over the rows, lane by lane.
+/// Computes `log Σ exp` over the rows, for each lane.
 pub(crate) fn log_sums(terms: &[f64], lanes: usize) -> Vec<f64> {
     let rows = terms.len() / lanes.max(1);
     let mut column = vec![0.0; rows];

@@ -1,4 +1,4 @@
-//! The list of families, and the names of families in messages, results and stored fits.
+//! The list of families, and their names in messages, results and stored fits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::{Conditional, Family, Flow, FullRank, LowRank, MeanField, Mixture, Space, Sparse};
 use crate::error::positive;
 
-/// Defines the list of families and generates [`FamilyKind`] from it. A kind may have a parameter, which is a positive
-/// integer and may have a default.
+/// Generates [`FamilyKind`] from a list of families. A kind of family may have a parameter, which is a positive integer
+/// and may have a default value.
 macro_rules! families {
     ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
-        /// A family of Jensen, with its parameter.
+        /// One of Jensen's families, together with its parameter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum FamilyKind {
@@ -30,7 +30,8 @@ macro_rules! families {
                 }
             }
 
-            /// Returns the number of parameters on a space, without building the family, which can be large.
+            /// Returns the number of parameters of the family on a space. The method does not build the family, which
+            /// can be large.
             pub fn parameters(self, space: &Space) -> usize {
                 match self {
                     Self::Sparse => Sparse::parameters_on(space),
@@ -39,10 +40,10 @@ macro_rules! families {
                 }
             }
 
-            /// Checks the parameter of the kind.
+            /// Checks that the parameter of the kind is within its range.
             ///
             /// # Errors
-            /// Returns a sentence that names the setting and its value.
+            /// Fails with a sentence that contains the setting and its value.
             pub fn validate(self) -> Result<(), SettingError> {
                 match self {
                     $(Self::$kind $({ $number })? => {
@@ -107,32 +108,32 @@ fn whole(
 families! {
     /// Gaussians with independent coordinates.
     MeanField => "meanfield",
-    /// Gaussians with any covariance.
+    /// Gaussians with an unrestricted covariance.
     FullRank => "fullrank",
-    /// Gaussians whose covariance is a diagonal plus a product of `rank` factors.
+    /// Gaussians whose covariance is a diagonal plus the product of `rank` factors with their transposes.
     LowRank {
         /// The number of factors.
         rank
     } => "lowrank",
-    /// Gaussians with a precision that is sparse if the density lacks mixed second derivatives.
+    /// Gaussians with a sparse precision, whose pattern is that of the mixed second derivatives of the density.
     Sparse => "sparse",
-    /// Gaussians with a sparse precision of the local parameters, whose means, scales and regressions depend on global
-    /// parameters.
+    /// Gaussians in which the local parameters have a sparse precision, and in which their means, scales and regression
+    /// coefficients depend on the global parameters.
     Conditional => "conditional",
-    /// Mixtures of at most this number of Gaussians with arbitrary covariances.
+    /// Mixtures of at most this number of Gaussians with unrestricted covariances.
     Mixture {
         /// The largest number of components.
         components = 8
     } => "mixture",
-    /// Flows of affine couplings in the whitened space of the best Gaussian.
+    /// Flows of affine coupling layers in the whitened space of the best Gaussian.
     Flow {
-        /// The number of layers.
+        /// The number of coupling layers.
         layers = 6
     } => "flow",
 }
 
-/// The name of a family: one of [`FamilyKind`], or the name of a caller's own family. A caller's own name never equals
-/// the name of a [`FamilyKind`], so Jensen never reads a stored fit as a member of another family.
+/// The name of a family: either a [`FamilyKind`] or the name of a caller's own family. The name of a caller's own
+/// family never equals that of a [`FamilyKind`], so Jensen never reads a stored fit as a member of another family.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FamilyName(Name);

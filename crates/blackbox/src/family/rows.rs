@@ -1,4 +1,4 @@
-//! Rows of blocks of lanes.
+//! Matrices of noise and draws, in rows of blocks of lanes.
 
 use jensen_density::{Lanes, LanesMut};
 
@@ -22,7 +22,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Copies the lanes to `room` and pads them with zeros if fewer than a block remain.
+    /// Copies a block of lanes to `room`. If fewer lanes than a block remain, zeros fill the rest.
     pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<LaneRow>) -> Self {
         let lanes = rows.lanes();
         if first + WIDTH <= lanes {

@@ -1,10 +1,11 @@
-//! Gaussians with a sparse precision `L Lᵀ`: ω = (μ, L by columns) and `z = μ + L⁻ᵀ ε`.
+//! Gaussians with a sparse precision `L Lᵀ`. The parameters are ω = (μ, L by columns), and a draw is `z = μ + L⁻ᵀ ε`.
 //!
-//! The precision of the best Gaussian is the average negated Hessian (Opper and Archambeau 2009), so an element is zero
-//! if the density's second derivative is zero. With L at the nonzeros of that pattern's Cholesky factor, the family
-//! contains the best of all Gaussians, at a cost that is linear in the dimension for hierarchies and chains (Tan and
-//! Nott 2018, who fix the pattern by hand). The order of elimination keeps L sparse. Rows of L and of the noise are in
-//! that order. Means and draws are in the order of the density.
+//! The precision of the best Gaussian is the average negated Hessian of the log density (Opper and Archambeau 2009). An
+//! element of the precision is therefore zero if the corresponding second derivative of the density is zero. If L has
+//! the nonzeros of the Cholesky factor of that pattern, the family contains the best of all Gaussians. For hierarchies
+//! and chains, its cost is linear in the dimension (Tan and Nott 2018, who specify the pattern by hand). The order of
+//! elimination keeps L sparse. The rows of L and of the noise are in the order of elimination, while means and draws
+//! are in the order of the density.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +21,7 @@ use crate::reduce::{axpy, dot, sum};
 use crate::sparse::{Colouring, Symbolic};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// The family of Gaussians whose precision has the pattern of a density.
+/// The family of Gaussians whose precision has the sparsity pattern of a density.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     pattern: Option<Arc<Pattern>>,
@@ -31,12 +32,12 @@ pub struct Sparse {
 
 const LARGEST: usize = 1 << 27;
 
-/// Nonzeros of a column beyond which only its diagonal preconditions it.
+/// The number of nonzeros above which a column is preconditioned only by the diagonal of its block.
 const WIDEST: usize = 32;
 
 impl Sparse {
-    /// Creates the family on a space. The precision has the pattern of the space, and is dense if the pattern is
-    /// unknown.
+    /// Creates the family on a space. The precision has the pattern of the space. If the pattern is unknown, the
+    /// precision is dense.
     pub fn new(space: Space) -> Self {
         let (symbolic, colouring) = match &space.pattern {
             Some(pattern) => (
@@ -53,14 +54,14 @@ impl Sparse {
         }
     }
 
-    /// Returns the number of entries of the factor on a space, if it is at most `most`. Returns `None` if the pattern
-    /// is unknown.
+    /// Returns the number of entries of the factor on a space, if that number is at most `most`. Returns `None` if the
+    /// pattern is unknown or if there are more entries.
     pub fn nonzeros(space: &Space, most: usize) -> Option<usize> {
         let symbolic = Symbolic::new(space.pattern.as_deref()?, most)?;
         Some(symbolic.nonzeros())
     }
 
-    /// Assumes a full factor if the sparse one is too large to examine.
+    /// If the sparse factor is too large to examine, the function assumes a full factor.
     pub(super) fn parameters_on(space: &Space) -> usize {
         let full = space.dim.saturating_mul(space.dim + 1) / 2;
         space.dim + Self::nonzeros(space, LARGEST).unwrap_or(full)
@@ -70,7 +71,7 @@ impl Sparse {
         &omega[self.dim()..]
     }
 
-    /// Computes `A x` for the square root A of the covariance under which the family is standard normal.
+    /// Computes `A x`, where A is the square root of the covariance that maps standard normal noise to draws.
     pub(crate) fn root_times(&self, omega: &[f64], x: &[f64], lanes: usize) -> Vec<f64> {
         let mut y = x.to_vec();
         self.symbolic
@@ -117,7 +118,7 @@ impl Sparse {
         out
     }
 
-    /// Computes `z − μ` in the order of elimination.
+    /// Computes `z − μ` with rows in the order of elimination.
     fn centred(&self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut y = noise.as_slice().to_vec();
         self.symbolic
@@ -125,12 +126,13 @@ impl Sparse {
         y
     }
 
-    /// Computes `L⁻¹ g` in the order of elimination.
+    /// Computes `L⁻¹ g` with rows in the order of elimination.
     fn pulled(&self, omega: &[f64], grad: Lanes<'_>) -> Vec<f64> {
         self.root_transposed_times(omega, grad.as_slice(), grad.lanes())
     }
 
-    /// Computes `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j` on the factor's part of a vector of parameters.
+    /// Computes `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j`, where `out` is the part of a parameter vector that
+    /// belongs to the factor.
     fn add_products(&self, a: &[f64], b: &[f64], lanes: usize, weight: f64, out: &mut [f64]) {
         let (d, row) = (self.dim(), |x, i: usize| -> &[f64] {
             let x: &[f64] = x;
@@ -145,7 +147,7 @@ impl Sparse {
         }
     }
 
-    /// Adds multiples of `ridge` to the diagonal until the matrix is positive definite.
+    /// Adds multiples of `ridge` to the diagonal until the matrix is positive definite, and returns its factor.
     fn definite(&self, matrix: &[f64], ridge: &[f64]) -> Option<Vec<f64>> {
         let mut share = 0.0;
         for _ in 0..12 {
@@ -162,12 +164,13 @@ impl Sparse {
     }
 }
 
-/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X, plus 1 on its diagonal. It
-/// therefore decouples into the columns of dL: the block of column j with the rows S is `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
+/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X, plus 1 for the diagonal of X.
+/// It therefore has one block for each column of dL. The block of column j, with the rows S, is `Σ[S, S] + e eᵀ /
+/// L²ⱼⱼ`.
 #[derive(Debug)]
 struct Metric {
     omega: Vec<f64>,
-    /// For each column, a lower Cholesky factor, or only its diagonal if there are too many rows.
+    /// The lower Cholesky factor of the block of each column, or only its diagonal if the block has too many rows.
     blocks: Vec<Vec<f64>>,
 }
 
@@ -246,7 +249,7 @@ impl Family for Sparse {
     fn free_rows(&self) -> usize {
         self.dim()
     }
-    /// Keeps the mean and the standard deviations. Natural-gradient steps then find the precision.
+    /// Returns a member with the given mean and standard deviations. Natural-gradient steps then find the precision.
     fn enrich(
         &self,
         mean: &[f64],
@@ -259,8 +262,8 @@ impl Family for Sparse {
     fn directions(&self) -> Option<Vec<f64>> {
         Some(self.colouring.directions())
     }
-    /// The gain is `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`, where `Λ* = −E ∇²log p` is made positive
-    /// definite.
+    /// The predicted gain is `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`, where `Λ*` is `−E ∇²log p`, made
+    /// positive definite.
     fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
         let dim = self.dim();
         let factor = self.factor(omega);
@@ -362,7 +365,7 @@ impl Family for Sparse {
         let (y, u) = (self.centred(omega, noise), self.pulled(omega, grad));
         self.add_products(&y, &u, noise.lanes(), -1.0, out);
     }
-    /// Computes `a_i u_j + y_i w_j` at the nonzero (i, j), where `y = z − μ`, `u = L⁻¹ g`, `a = L⁻ᵀ dᵀ y` and `w = L⁻¹
+    /// Computes `a_i u_j + y_i w_j` at each nonzero (i, j), where `y = z − μ`, `u = L⁻¹ g`, `a = L⁻ᵀ dᵀ y` and `w = L⁻¹
     /// d u`.
     fn pull_second(
         &self,

@@ -1,4 +1,4 @@
-//! Tests of every family against differences and closed forms.
+//! Tests that compare every family with finite differences and closed forms.
 
 use std::sync::Arc;
 
@@ -78,14 +78,15 @@ fn close(a: &[f64], b: &[f64], tolerance: f64) {
     }
 }
 
-/// The tests below use smaller tolerances and closed forms than the public check.
+/// The tests below have smaller tolerances than the public check, and also use closed forms.
 #[test]
 fn families_pass_the_check_for_families_of_callers() {
     let mixture = FamilyKind::Mixture { components: 3 }.build(DIM);
     for family in affine().into_iter().chain([mixture]) {
         check_family(&*family).unwrap();
     }
-    // In the tail of a global parameter, draws are too narrow to integrate their density.
+    // In the tail of a global parameter, the local parameters vary too little to integrate their density over the
+    // draws.
     for family in conditionals() {
         check_maps(&family).unwrap();
     }
@@ -134,7 +135,7 @@ fn push_and_pull_are_the_derivative_and_its_transpose() {
             .sum();
         assert!((left - right).abs() < 1e-12 * (1.0 + left.abs()));
 
-        // At a fixed gradient, the derivative of the pull is the second-order term.
+        // At a fixed gradient, the derivative of `pull` is the second-order term.
         let (up, down) = (
             pull(&moved(&omega, &direction, h)),
             pull(&moved(&omega, &direction, -h)),
@@ -183,7 +184,7 @@ fn entropy_derivatives_agree_with_differences() {
 
 fn dense_log_density(family: &dyn Family, omega: &[f64], z: &[f64]) -> f64 {
     let rows = family.noise_dim();
-    // Unit noise vectors give the columns of the linear map.
+    // Applied to unit noise vectors, the transformation yields the columns of the linear map.
     let mut map = vec![0.0; DIM * rows];
     for k in 0..rows {
         let mut unit = vec![0.0; rows];
@@ -249,7 +250,7 @@ fn log_density_and_score_agree_with_dense_algebra() {
 
 #[test]
 fn entropy_is_minus_the_mean_log_density() {
-    // E log q = −H. With ½ε² replaced by its mean, `log_density` at zero noise gives the entropy exactly.
+    // E log q = −H. At zero noise, `log_density` lacks the mean of ½ε². Subtracting that mean yields −H exactly.
     for family in affine() {
         let omega = random_omega(&*family);
         let zero = vec![0.0; family.noise_dim()];
@@ -303,7 +304,8 @@ fn curved() -> Vec<Arc<dyn Family>> {
     .into()
 }
 
-/// The member uses all its parts: a mixture of three components, or networks with a non-zero last layer.
+/// Returns a member that uses all parts of its family: a mixture of three components, or networks whose last layer is
+/// nonzero.
 fn curved_omega(family: &dyn Family) -> Vec<f64> {
     let gaussian = random_omega(&*FamilyKind::FullRank.build(DIM));
     let modes = [0.5, -2.0].map(|m| (vec![m; DIM], vec![0.1 * m; DIM]));
@@ -379,8 +381,8 @@ fn a_mixture_is_the_sum_of_its_gaussians() {
     }
     let logs: Vec<f64> = sums.iter().map(|s| s.ln()).collect();
     close(&density_at(&*family, &omega, &z), &logs, 1e-11);
-    // With 200 000 draws, the error of a mean is .003 standard deviations, and the relative error of a standard
-    // deviation .003.
+    // With 200 000 draws, a mean has an error of .003 standard deviations, and a standard deviation has a relative
+    // error of .003.
     let count = 200_000;
     let draws = placed(&*family, &omega, &normals(DIM + 1, count, 5), count);
     for (i, (mean, sd)) in family
@@ -561,14 +563,14 @@ fn row_of(family: &Conditional, row: usize) -> usize {
 #[test]
 fn moments_of_locals_given_globals_are_those_of_draws() {
     for family in conditionals() {
-        // The scales depend on the global parameters only as much as in fits, because draws do not determine the
-        // moments of longer tails.
+        // The scales depend on the global parameters only as much as they do in fits, because draws do not determine
+        // the moments of longer tails.
         let plain = family.diagonal(&[0.3, -1.0, 2.0, 0.1], &[0.2, -0.4, 0.0, 0.5]);
         let random = random_omega(&family);
         let pairs = plain.iter().zip(&random);
         let omega: Vec<f64> = pairs.map(|(p, r)| 0.6 * p + 0.4 * r).collect();
-        // With 200 000 draws, the error of a mean is .003 standard deviations, and the relative error of a standard
-        // deviation and of the entropy .003.
+        // With 200 000 draws, a mean has an error of .003 standard deviations, and a standard deviation and the entropy
+        // have a relative error of .003.
         let count = 200_000;
         let noise = normals(DIM, count, 5);
         let draws = placed(&family, &omega, &noise, count);

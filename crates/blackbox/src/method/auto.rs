@@ -1,4 +1,4 @@
-//! The policy that chooses the methods of a family.
+//! The automatic choice of the methods for a family.
 
 use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,8 @@ pub struct AutoSettings {
 }
 
 impl Default for AutoSettings {
-    /// Returns the defaults of both methods, except for a lower limit on TrustVI's iterations, because Newton's method
-    /// on fixed draws is faster for slow fits.
+    /// Returns the defaults of both methods, but with a smaller limit on the number of TrustVI iterations. For slow
+    /// fits, Newton's method on fixed draws is faster.
     fn default() -> Self {
         Self {
             trust: TrustSettings {
@@ -54,16 +54,16 @@ impl MethodSettings for AutoSettings {
 }
 
 impl AutoSettings {
-    /// The methods depend on the family. Mean-field families use TrustVI and, if its stopping rule is not met at the
-    /// end, as for funnels and kinks, Newton's method on fixed draws. Sparse precisions use natural gradients, and
-    /// conditionally structured Gaussians use nested Laplace approximations. For other families the methods depend on
-    /// the derivatives. A family without derivatives, such as a mixture, uses the moments of weighted draws. A family
-    /// with first derivatives, such as a flow, uses stochastic gradients of many draws, and a family with second
-    /// derivatives uses Newton's method on fixed draws.
+    /// The methods depend on the family. A mean-field family uses TrustVI. If the stopping rule of TrustVI is not met
+    /// at the end, as for funnels and densities with kinks, Newton's method on fixed draws continues. The sparse family
+    /// uses natural gradients, and the conditionally structured Gaussian uses nested Laplace approximations. For other
+    /// families, the methods depend on the available derivatives. A family without derivatives, such as a mixture, uses
+    /// the moments of weighted draws. A family with first derivatives, such as a flow, uses stochastic gradients of
+    /// many draws. A family with second derivatives uses Newton's method on fixed draws.
     pub(super) fn plan(&self, family: &dyn Family) -> Vec<Method> {
         let rounds = Method::Saa(self.saa).plan(family);
         match (family.name().kind(), family.smoothness()) {
-            // Natural gradients and nested Laplace approximations exist for one family each.
+            // Natural gradients and nested Laplace approximations are implemented for one family each.
             (Some(FamilyKind::Sparse), _) => Method::Natural(NaturalSettings {
                 tolerance: self.saa.tolerance,
                 ..NaturalSettings::default()

@@ -1,4 +1,4 @@
-//! The minibatch fit with any estimator, family and optimiser, and reshuffled epochs.
+//! Fits on minibatches with any gradient estimator, family and optimiser. The records are reshuffled in each epoch.
 
 mod settings;
 mod stored;
@@ -26,20 +26,22 @@ const WINDOW: u64 = 500;
 
 const REJECTED: u64 = 100;
 
-/// Consecutive segments without gain, each at half the step size, after which the run is certified.
+/// The number of consecutive segments without gain, each of which halves the step size, after which the run is
+/// certified.
 const STILL: u64 = 3;
 
 const PATIENCE: u64 = 4;
 
-/// Stochastic gradients of minibatches, whose output is ω.
+/// Variational inference with stochastic gradients on minibatches. Its result is the vector of parameters ω.
 ///
-/// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws. The batch and the draws
-/// are functions of (seed, t). The algorithm skips and counts iterations with a non-finite gradient.
+/// Iteration t uses `draws` draws and batch `(t − 1) mod ⌈N/B⌉` of an epoch, which is freshly shuffled. The batch and
+/// the draws are functions of the seed and t. The algorithm skips iterations whose gradient is not finite, and counts
+/// them.
 ///
-/// With a [`Judge`], the algorithm compares the average of a segment's iterates with the best average so far. If a
-/// segment gains no more than the tolerance, the algorithm halves the step size. After three such segments in a row, a
-/// second-order polish on all records estimates the remaining gain, if requested. The fit has then converged only if
-/// that gain is within the tolerance.
+/// With a [`Judge`], the algorithm compares the average of the iterates in each segment with the best average so far.
+/// If a segment improves the ELBO by no more than the tolerance, the algorithm halves the step size. After three such
+/// segments in a row, a second-order polish on all records estimates the remaining gain, if the settings request a
+/// polish. In this case, the fit has converged only if the gain is within the tolerance.
 pub struct Minibatch<'a, D: RecordDensity> {
     density: &'a D,
     all: AllRecords<&'a D>,
@@ -56,7 +58,7 @@ pub struct Minibatch<'a, D: RecordDensity> {
     unused: Vec<f64>,
 }
 
-/// The state of [`Minibatch`].
+/// The state of [`Minibatch`] between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinibatchState {
     omega: Vec<f64>,
@@ -75,7 +77,7 @@ pub struct MinibatchState {
 }
 
 impl MethodState for MinibatchState {
-    /// Returns the best average if there is one, and otherwise the iterate.
+    /// Returns the best average of iterates if there is one, and otherwise the current iterate.
     fn omega(&self) -> &[f64] {
         if self.best.is_empty() {
             &self.omega
@@ -84,7 +86,7 @@ impl MethodState for MinibatchState {
         }
     }
 
-    /// Counts gradients of single records at single draws.
+    /// Counts each gradient of a single record at a single draw.
     fn calls(&self) -> Calls {
         Calls {
             gradients: self.calls,
@@ -94,23 +96,23 @@ impl MethodState for MinibatchState {
 }
 
 impl MinibatchState {
-    /// Returns the iterate.
+    /// Returns the current iterate.
     pub fn iterate(&self) -> &[f64] {
         &self.omega
     }
 
-    /// Returns the memory of the estimator.
+    /// Returns the stored table of the estimator.
     pub fn table(&self) -> &Table {
         &self.table
     }
 }
 
 impl<'a, D: RecordDensity> Minibatch<'a, D> {
-    /// Creates a fit of `family` from `start`.
+    /// Creates a fit of `family` that starts at the parameters `start`.
     ///
     /// # Errors
-    /// Fails if the batches or the memory that they need are out of range, the estimator needs a warm-up that the
-    /// settings lack, or the number of starting values is wrong.
+    /// Fails if the batch size or the required memory is out of range, if the estimator needs a warm-up that the
+    /// settings do not allow, or if `start` has the wrong length.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -165,7 +167,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         })
     }
 
-    /// Uses the given kernels instead of the fastest ones of this machine.
+    /// Uses the kernels of the given SIMD level instead of the fastest kernels of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),
@@ -178,7 +180,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         self.footprint
     }
 
-    /// Returns the epochs of batches.
+    /// Returns the sequence of batches in each epoch.
     pub fn batches(&self) -> &Batches {
         &self.batches
     }
@@ -220,7 +222,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 self.gradients.anchor(mean, table);
             }
         } else if estimator.remembers() && k == 0 && self.visits(epoch) && !table.complete {
-            // The first epoch fills the table, and so does the epoch after one with a rejection.
+            // The first epoch fills the table. So does the epoch after an epoch with a rejected iteration.
             *table = self.gradients.table(estimator);
         }
     }
@@ -240,7 +242,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 batch: self.order.batch(&self.batches, iteration),
                 visit: true,
             };
-            // The other estimators pass over all records when they are evaluated, and store only the parameters.
+            // The other estimators read all records when they are evaluated, and store only the parameters.
             let needed = estimator.remembers_means()
                 || matches!(
                     estimator,
@@ -408,7 +410,7 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
         };
         let mut record = Record::default();
         let mut status = None;
-        // The step moves the iterate at which tables are renewed.
+        // The step changes the iterate at which tables are renewed.
         let before = match self.watched.is_empty() {
             true => Vec::new(),
             false => state.omega.clone(),

@@ -1,4 +1,4 @@
-//! Incremental minimisation with exponential averages (SMISO, Bietti and Mairal 2017).
+//! Incremental minimisation with exponential averages (SMISO; Bietti and Mairal 2017).
 
 use std::sync::Arc;
 
@@ -18,10 +18,11 @@ use crate::reduce::{axpy, dot};
 /// The settings of [`Smiso`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SmisoSettings {
-    /// The weight α of the newest step in an entry, in (0, 1].
+    /// The weight α of the most recent step in an entry, in (0, 1].
     pub alpha: f64,
-    /// The step size γ of an entry. The iterate moves by `α γ |B| / N`. The default is half the reciprocal of the log
-    /// density's largest curvature at the start, computed from products with its Hessian.
+    /// The step size γ of an entry. The iterate moves by `α γ |B| / N` times the gradient. The default is half the
+    /// reciprocal of the largest curvature of the log density at the start, which is computed from Hessian-vector
+    /// products.
     pub gamma: Option<f64>,
     /// The number of records per batch.
     pub batch: usize,
@@ -73,16 +74,16 @@ impl Fitting for SmisoSettings {
     }
 }
 
-/// The SMISO algorithm (Eqs. 18, 19 and 25 of Wang, Geffner and Domke 2024, for the bound instead of its negative),
-/// whose output is ω.
+/// The SMISO algorithm (Eqs. 18, 19 and 25 of Wang, Geffner and Domke 2024, written for the ELBO instead of its
+/// negative). Its result is the vector of parameters ω.
 ///
 /// ```text
 /// w_g ← (1 − α) w_g + α (w̄ + γ ∇L_g(w̄))      w̄ ← w̄ + |g|/N (w_g' − w_g)
 /// ```
 ///
-/// The method divides records into batches once, and each epoch reorders the batches. Only the mean entry of a batch
-/// matters in that case, so the method stores ⌈N/B⌉ entries instead of N. The iterate is always the weighted mean of
-/// the entries. Momentum or adaptive steps would violate this, so the method has neither.
+/// The records are divided into batches once, and each epoch only reorders the batches. In that case only the mean
+/// entry of each batch matters, so the method stores ⌈N/B⌉ entries instead of N. The iterate is always the weighted
+/// mean of the entries. Momentum or adaptive steps would violate this property, so the method has neither.
 pub struct Smiso<'a, D: RecordDensity> {
     density: &'a D,
     settings: SmisoSettings,
@@ -97,7 +98,7 @@ pub struct Smiso<'a, D: RecordDensity> {
     gradient: Vec<f64>,
 }
 
-/// The state of [`Smiso`].
+/// The state of [`Smiso`] between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmisoState {
     omega: Vec<f64>,
@@ -112,7 +113,7 @@ impl MethodState for SmisoState {
         &self.omega
     }
 
-    /// Counts gradients of single records at single draws.
+    /// Counts each gradient of a single record at a single draw.
     fn calls(&self) -> Calls {
         Calls {
             gradients: self.calls,
@@ -121,14 +122,14 @@ impl MethodState for SmisoState {
     }
 }
 
-/// Iterations of the power method, which find the largest curvature to within a tenth.
+/// The number of iterations of the power method, which determine the largest curvature to within a tenth.
 const PRODUCTS: usize = 12;
 
 const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("smiso direction");
 
-/// Returns 1 if there is no curvature.
+/// Returns the largest curvature of the log density at a point, or 1 if there is no curvature.
 fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) -> f64 {
     let all = AllRecords::new(density);
     let d = point.len();
@@ -159,10 +160,11 @@ fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) ->
 const REJECTED: u64 = 100;
 
 impl<'a, D: RecordDensity> Smiso<'a, D> {
-    /// Creates a fit of `family` from `start`.
+    /// Creates a fit of `family` that starts at the parameters `start`.
     ///
     /// # Errors
-    /// Fails if batch, draws and α conflict, or the entries would exceed the memory limit.
+    /// Fails if the settings of batch, draws and α are invalid together, or if the entries would exceed the memory
+    /// limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -219,7 +221,7 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
         })
     }
 
-    /// Uses the given kernels instead of the fastest ones of this machine.
+    /// Uses the kernels of the given SIMD level instead of the fastest kernels of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),
@@ -274,7 +276,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
             let n = state.omega.len();
             let entry = &mut state.entries[group * n..(group + 1) * n];
             let (alpha, gamma) = (self.settings.alpha, state.gamma);
-            // The change of the entry overwrites the gradient.
+            // The change of the entry is written over the gradient.
             for ((g, w), mean) in self
                 .gradient
                 .iter_mut()

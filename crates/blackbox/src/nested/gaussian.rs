@@ -1,4 +1,4 @@
-//! Moments of weighted points, corrected by the moments of the Gaussian closest to their log mass.
+//! Moments of weighted points, corrected by the moments of the Gaussian that is closest to their log mass.
 
 use super::algebra::root_of_inverse;
 use super::{DRAWS_PER_FEATURE, Points, WIDER};
@@ -24,12 +24,13 @@ pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
     (mean, covariance)
 }
 
-/// Largest share of a Gaussian's weight that may be at other points if the Gaussian is close to the mass. With a share
-/// of half, the remaining errors would be as large as the corrected ones.
+/// The largest total variation distance at which the mass counts as nearly Gaussian. The distance is between the
+/// weights of the points under the Gaussian and under the mass. At a distance of one half, the remaining errors would
+/// be as large as the errors that are corrected.
 const ELSEWHERE: f64 = 0.25;
 
-/// Returns the exact moments, and the moments estimated from the points, of the Gaussian whose log density is the
-/// least-squares quadratic of the log mass. Returns `None` if the mass is not nearly Gaussian.
+/// Computes the Gaussian whose log density is the least-squares quadratic fit of the log mass. Returns its exact
+/// moments, followed by its moments as estimated from the points. Returns `None` if the mass is not nearly Gaussian.
 pub(super) fn nearly_gaussian(points: &Points, k: usize) -> Option<[Spread; 2]> {
     let features = |x: &[f64]| {
         let products = (0..k).flat_map(|i| (0..=i).map(move |j| (i, j)));
@@ -139,7 +140,7 @@ mod tests {
         for (found, truth) in found.iter().zip(covariance) {
             assert!((found - truth / det).abs() < 1e-6);
         }
-        // The uncorrected moments of the points differ from the exact ones.
+        // Without the correction, the moments of the points differ from the exact moments.
         assert!((own.1[0] - covariance[0] / det).abs() > 0.01);
         assert!(nearly_gaussian(&points(&peaks), 2).is_none());
     }

@@ -1,4 +1,4 @@
-//! The settings of nested Laplace approximations.
+//! Settings of the nested Laplace approximation.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::SettingError;
@@ -9,12 +9,12 @@ use crate::engine::{Beginning, Engine, Fitting, MethodSettings};
 use crate::error::{FitError, positive};
 use crate::family::{Conditional, FamilyKind};
 
-/// The settings of nested Laplace approximations.
+/// The settings of the nested Laplace approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// The predicted gain in nats at which the search for the mode of the global parameters ends.
+    /// The predicted gain, in nats, at which the search for the mode of the global parameters ends.
     pub tolerance: f64,
-    /// The number of points of the global parameters per iteration.
+    /// The number of points per iteration. Each point is a value of the global parameters.
     pub points: usize,
     /// The largest number of iterations.
     pub max_iterations: u64,

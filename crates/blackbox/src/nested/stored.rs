@@ -1,4 +1,4 @@
-//! The state of nested Laplace approximations in checkpoints.
+//! The stored form of the state of nested Laplace approximations in checkpoints.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 

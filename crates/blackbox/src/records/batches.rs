@@ -1,4 +1,4 @@
-//! Reshuffled epochs of minibatches.
+//! Epochs of minibatches, which are reshuffled before each epoch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,31 +7,32 @@ use jensen_math::rng;
 
 use super::RecordError;
 
-/// The minibatches of N records. Every epoch visits every record once, in a new order.
+/// The minibatches of N records. Each epoch visits every record exactly once, in a new order.
 ///
-/// There are ⌈N/B⌉ batches. The sizes of batches differ by at most one, so no batch is a small remainder with a large
-/// weight. No batch has more than B records. The order depends only on the seed and the epoch.
+/// There are ⌈N/B⌉ batches of at most B records. Their sizes differ by at most one, so there is no small last batch
+/// whose records would have a large weight. The order depends only on the seed and the epoch.
 ///
-/// If data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch visits the blocks in a random order and the
-/// records of each block in a random order. Over these orders, every record is equally likely to be in a batch, so
-/// gradients remain unbiased. However, all records of a batch come from one block, so its gradient varies more if
-/// blocks differ.
+/// If the data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch visits the blocks in random order, and the
+/// records within each block in random order. Over all these orders, every record is equally likely to be in a batch,
+/// so gradients remain unbiased. However, all records of a batch come from one block, so the gradient of the batch
+/// varies more if the blocks differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     seed: u64,
     records: usize,
     count: usize,
-    /// The first record of each block, followed by N. The list is empty without blocks.
+    /// The first record of each block, followed by N. The list is empty if there are no blocks.
     blocks: Arc<[u32]>,
 }
 
 const ORDER: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("order");
 
 impl Batches {
-    /// Divides `records` records into batches of at most `batch`.
+    /// Divides `records` records into batches of at most `batch` records.
     ///
     /// # Errors
-    /// Fails with [`RecordError::NoRecords`] or [`RecordError::Batch`].
+    /// Fails with [`RecordError::NoRecords`] if there are no records, or with [`RecordError::Batch`] if the batch size
+    /// is invalid.
     pub fn new(seed: u64, records: usize, batch: usize) -> Result<Self, RecordError> {
         if records == 0 {
             return Err(RecordError::NoRecords);
@@ -47,7 +48,7 @@ impl Batches {
         })
     }
 
-    /// Orders the batches by blocks, if there are blocks.
+    /// Orders the batches by blocks, if the data come in blocks.
     pub fn in_blocks(self, blocks: Option<&[u32]>) -> Self {
         Self {
             blocks: blocks.unwrap_or_default().into(),
@@ -60,19 +61,20 @@ impl Batches {
         self.records
     }
 
-    /// Returns the number of batches per epoch.
+    /// Returns the number of batches in an epoch.
     pub fn per_epoch(&self) -> usize {
         self.count
     }
 
-    /// Returns the epoch (from 0) of an iteration (from 1), and the iteration's position in the epoch.
+    /// Returns the epoch (counted from 0) of an iteration (counted from 1), and the position of the iteration within
+    /// the epoch.
     pub fn position(&self, iteration: u64) -> (u64, usize) {
         let count = self.count as u64;
         let t = iteration.saturating_sub(1);
         (t / count, (t % count) as usize)
     }
 
-    /// Returns the range of positions of batch `k` in the order of an epoch.
+    /// Returns the range of positions that batch `k` occupies in the order of an epoch.
     pub fn range(&self, k: usize) -> Range<usize> {
         let edge = |k: usize| (k as u128 * self.records as u128 / self.count as u128) as usize;
         edge(k)..edge(k + 1)
@@ -93,11 +95,12 @@ impl Batches {
     }
 }
 
-/// The current order is scratch memory and not part of the state. It is recomputed when the epoch or block changes.
+/// The current order of the records. It is scratch memory and not part of the state, and is recomputed when the epoch
+/// or the block changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,
-    /// The epoch's blocks in order, with the offset of each in the epoch. Without blocks, all records form a single
+    /// The blocks of the epoch in order, each with its offset in the epoch. Without blocks, all records form a single
     /// block.
     sequence: Vec<u32>,
     starts: Vec<usize>,
@@ -200,7 +203,7 @@ mod tests {
             sequence.dedup();
             assert_eq!(sequence.len(), 4, "no block is come back to: {sequence:?}");
             sequences.push(sequence);
-            // The order is the same batch by batch, for any first batch.
+            // The order does not depend on the batch with which the computation starts.
             let mut by_batch = Order::default();
             let per_epoch = batches.per_epoch();
             for k in (0..per_epoch).rev() {
@@ -216,19 +219,20 @@ mod tests {
 
     #[test]
     fn every_record_is_as_likely_in_a_batch_as_any_other() {
-        // The test draws the first batch of 20 000 seeds: 8 of 24 records in blocks of different sizes.
+        // The test draws the first batch for 20 000 seeds. A batch has 8 of 24 records, which come in blocks of
+        // different sizes.
         let blocks = [0, 4, 10, 24];
         let mut seen = [0_u32; 24];
         for seed in 0..20_000 {
             let batches = Batches::new(seed, 24, 8).unwrap().in_blocks(Some(&blocks));
             let order = batches.order(0);
-            // All batches of an epoch are equally likely to be the current one.
+            // Any batch of the epoch is equally likely to be the tested one.
             let k = seed as usize % 3;
             order[batches.range(k)]
                 .iter()
                 .for_each(|n| seen[*n as usize] += 1);
         }
-        // Each record is expected in a third of the batches. The standard deviation is below 70.
+        // Each record is expected in a third of the batches. The standard deviation of its count is below 70.
         let expected = 20_000.0 / 3.0;
         assert!(
             seen.iter()

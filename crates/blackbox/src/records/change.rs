@@ -1,4 +1,4 @@
-//! The change in a table's sums caused by a visit.
+//! The change of the sums in a table when entries are renewed.
 
 use jensen_density::RecordDensity;
 
@@ -8,11 +8,13 @@ use crate::reduce::axpy;
 
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// The change `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d numbers, or its expectation.
+    /// The change `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)` of the sum of gradients, with d numbers, or the expectation of that change.
     pub(super) gradient: Vec<f64>,
-    /// The change `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d numbers, if the table stores a diagonal.
+    /// The change `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)` of the sum of Hessian diagonals, with d numbers, if the table stores a
+    /// diagonal.
     pub(super) diagonal: Vec<f64>,
-    /// The coordinates that the batch touches, if they are few. Values of other coordinates are undefined.
+    /// The coordinates on which the batch depends, if there are few of them. The values of the other coordinates are
+    /// undefined.
     pub(super) touched: Vec<u32>,
     few: bool,
 }

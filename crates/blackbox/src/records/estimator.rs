@@ -1,4 +1,4 @@
-//! The gradient estimators by name.
+//! The gradient estimators for minibatches, and their names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,39 +6,39 @@ use std::str::FromStr;
 use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
-/// The estimator of the gradient of the bound from a minibatch. All estimators are unbiased.
-/// [`Gradients`](super::Gradients) documents the control variate of each.
+/// The estimator of the gradient of the ELBO from a minibatch. All estimators are unbiased. The documentation of
+/// [`Gradients`](super::Gradients) gives the control variate of each estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordEstimator {
-    /// The reparameterised gradient of the minibatch, with the entropy in closed form.
+    /// The reparameterisation gradient of the minibatch, with the entropy in closed form.
     Naive,
-    /// The gradient without the score term of the entropy (Roeder, Wu and Duvenaud 2017).
+    /// The reparameterisation gradient without the score term of the entropy (Roeder, Wu and Duvenaud 2017).
     Stl,
-    /// A second-order expansion at the current mean as control variate (Miller et al. 2017). It controls Monte-Carlo
-    /// noise, but not subsampling noise.
+    /// The gradient with a second-order expansion at the current mean as its control variate (Miller et al. 2017). The
+    /// control variate reduces Monte-Carlo noise, but not subsampling noise.
     Cv,
-    /// A SAGA table evaluated at the draw itself. It controls subsampling noise, but not Monte-Carlo noise, and every
-    /// iteration passes over all records.
+    /// The gradient with a SAGA table that is evaluated at the current draw as its control variate. The control variate
+    /// reduces subsampling noise, but not Monte-Carlo noise, and every iteration reads all records.
     Inc,
-    /// A mixture of `cv` and `inc` (Geffner and Domke 2018).
+    /// A weighted mean of `cv` and `inc` (Geffner and Domke 2018).
     Ens {
         /// The weight of `cv`, in [0, 1].
         beta: f64,
     },
-    /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
+    /// The joint control variate (Wang, Geffner and Domke 2024), with a SAGA table.
     Joint,
-    /// The joint control variate only for the mean, as in the paper. The gradient of the spread is the same as for
-    /// `naive`.
+    /// The joint control variate, applied only to the gradient of the mean, as in the paper. The gradient of the spread
+    /// is the same as for `naive`.
     JointMean,
-    /// The joint control variate as published: only for the mean, with the prior and the spreads of a record's last
-    /// visit in the table.
+    /// The joint control variate as published. It applies only to the gradient of the mean, and the table contains the
+    /// prior and the spreads at the last visit of each record.
     JointPaper,
-    /// The joint control variate with one anchor for all records, as in SVRG.
+    /// The joint control variate with a single anchor for all records, as in SVRG.
     JointSvrg,
-    /// The joint control variate with the likelihood itself as its approximation. It integrates out the draw, so that
-    /// only a SAGA table of expectations remains. It needs a likelihood of one linear predictor and a mean-field
-    /// family.
+    /// The joint control variate with the likelihood itself as its approximation. The draw is integrated out, so that
+    /// only a SAGA table of expectations remains. The estimator requires a likelihood with one linear predictor and a
+    /// mean-field family.
     JointExact,
 }
 
@@ -56,7 +56,7 @@ const NAMES: [&str; 10] = [
 ];
 
 impl RecordEstimator {
-    /// All estimators, `ens` with equal weights.
+    /// A list of all estimators, in which `ens` has equal weights.
     pub const ALL: [Self; 10] = [
         Self::Naive,
         Self::Stl,
@@ -114,7 +114,8 @@ impl RecordEstimator {
         matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
     }
 
-    /// Returns whether the estimator stores the last mean of every record, as far as the model needs it.
+    /// Returns whether the estimator stores the mean at the last visit of every record, as far as the model needs this
+    /// mean.
     pub(crate) fn remembers_means(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean)
     }
@@ -134,7 +135,7 @@ impl fmt::Display for RecordEstimator {
 impl FromStr for RecordEstimator {
     type Err = SettingError;
 
-    /// Parses the name of an estimator. `ens` gets equal weights.
+    /// Parses the name of an estimator. For `ens`, the two weights are equal.
     fn from_str(text: &str) -> Result<Self, SettingError> {
         Self::ALL
             .into_iter()

@@ -1,4 +1,4 @@
-//! Gradients with the draw integrated out, for likelihoods with one linear predictor per record.
+//! Gradients in which the draw is integrated out, for likelihoods with one linear predictor per record.
 
 use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
@@ -11,11 +11,11 @@ use super::table::{Store, Table};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
     scratch: PredictorScratch,
-    /// The variances σ² of the coordinates that the batch touches.
+    /// The variances σ² of the coordinates on which the batch depends.
     variances: Vec<f64>,
     eta_mean: Vec<f64>,
     eta_variance: Vec<f64>,
-    /// The expectations `E[ℓ']` and `E[ℓ'']` of the batch.
+    /// The expectations `E[ℓ']` and `E[ℓ'']` for the records of the batch.
     first: Vec<f64>,
     second: Vec<f64>,
     first_change: Vec<f64>,
@@ -56,7 +56,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
             .then_some((first.as_slice(), second.as_slice()));
         self.expect(request, few, held, linear, link);
 
-        // This part is added back, and is also the change of the sums by a visit.
+        // This part is added back. It is also the change of the sums when the entries are renewed.
         let (out_mean, out_spread) = out.split_at_mut(d);
         let e = &mut self.expected;
         let rows = batch.len();

@@ -1,4 +1,4 @@
-//! The joint control variate for any doubly stochastic objective.
+//! The joint control variate for arbitrary doubly stochastic objectives.
 
 use jensen_math::rng;
 use jensen_math::simd::Simd;
@@ -13,21 +13,22 @@ use crate::noise::NoiseSource;
 use crate::optimiser::{Optimiser, OptimiserState};
 use crate::reduce::axpy;
 
-/// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to minimise, and an approximation f̃ whose expectation over ε is known. The
-/// index n is uniform over N records, and each record has an independent standard normal ε.
+/// An objective `f(w) = Eₙ E_ε f(w; n, ε)` that is to be minimised, together with an approximation f̃ whose expectation
+/// over ε is known. The index n is uniform over N records, and each record has an independent standard normal ε.
 ///
-/// The noise of a batch is `batch × noise_dim`, row by row. Every method adds to its output with the factor `scale`.
+/// The noise of a batch is a `batch × noise_dim` matrix, stored row by row. Every method adds its result to the output
+/// with the factor `scale`.
 pub trait DoublyStochastic: Sync {
-    /// Returns the number of parameters.
+    /// Returns the number of parameters in w.
     fn parameters(&self) -> usize;
 
     /// Returns the number N of records.
     fn records(&self) -> usize;
 
-    /// Returns the number of standard normal numbers per record and iteration.
+    /// Returns the number of standard normal numbers that each record needs in each iteration.
     fn noise_dim(&self) -> usize;
 
-    /// Adds `Σ ∇f(w; n, εₙ)` to `out` and returns `Σ f(w; n, εₙ)`.
+    /// Adds `Σ ∇f(w; n, εₙ)` to `out`, and returns `Σ f(w; n, εₙ)`. Both sums are over the records of the batch.
     fn add_gradient(
         &self,
         w: &[f64],
@@ -37,7 +38,8 @@ pub trait DoublyStochastic: Sync {
         out: &mut [f64],
     ) -> f64;
 
-    /// Adds `Σ ∇f̃(w; n, εₙ)` to `at_noise` and `Σ E_ξ ∇f̃(w; n, ξ)` to `expected`.
+    /// Adds `Σ ∇f̃(w; n, εₙ)` to `at_noise` and `Σ E_ξ ∇f̃(w; n, ξ)` to `expected`. Both sums are over the records of
+    /// the batch.
     fn add_surrogate(
         &self,
         w: &[f64],
@@ -52,27 +54,27 @@ pub trait DoublyStochastic: Sync {
 /// The settings of [`Generic`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GenericSettings {
-    /// The estimator: `naive`, `cv`, `joint` or `joint-svrg`.
+    /// The gradient estimator, which is `naive`, `cv`, `joint` or `joint-svrg`.
     pub estimator: RecordEstimator,
     /// The optimiser.
     pub optimiser: Optimiser,
     /// The number of records per batch.
     pub batch: usize,
-    /// The number of initial epochs with the naive estimator, at least 1 for `joint`.
+    /// The number of initial epochs that use the naive estimator. For `joint` it is at least 1.
     pub warm_up: u64,
-    /// The largest number of bytes for the snapshots.
+    /// The largest number of bytes for the snapshots of parameters.
     pub memory_limit: Option<u64>,
 }
 
-/// Stochastic gradient descent on a [`DoublyStochastic`] objective, whose output is w. It is Algorithm 3 of Wang,
-/// Geffner and Domke (2024), and also has the estimators in its comparison.
+/// Stochastic gradient descent on a [`DoublyStochastic`] objective. Its result is the parameter vector w. It is
+/// Algorithm 3 of Wang, Geffner and Domke (2024), with the other estimators of the comparison in that paper as options.
 ///
 /// ```text
 /// g = 1/|B| Σ_B [∇f(w; n, ε) − ∇f̃(wⁿ; n, ε)] + G      G = 1/N Σₘ E_ξ ∇f̃(wᵐ; m, ξ)
 /// ```
 ///
-/// The listing in the paper initialises G at the current w while the table contains older parameters. The resulting
-/// bias never decays. This implementation accumulates G while filling the table.
+/// The listing in the paper initialises G at the current w, while the table contains older parameters. The resulting
+/// bias never decays. This implementation instead accumulates G while it fills the table.
 pub struct Generic<'a, O: DoublyStochastic> {
     objective: &'a O,
     settings: GenericSettings,
@@ -83,7 +85,7 @@ pub struct Generic<'a, O: DoublyStochastic> {
     noise: Vec<f64>,
 }
 
-/// The state of [`Generic`].
+/// The state of [`Generic`] between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GenericState {
     w: Vec<f64>,
@@ -92,7 +94,7 @@ pub struct GenericState {
 }
 
 impl GenericState {
-    /// Returns the iterate.
+    /// Returns the current iterate w.
     pub fn w(&self) -> &[f64] {
         &self.w
     }
@@ -103,10 +105,11 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("generic");
 
 impl<'a, O: DoublyStochastic> Generic<'a, O> {
-    /// Creates a run from `start`.
+    /// Creates a run that starts at the parameters `start`.
     ///
     /// # Errors
-    /// Fails if batch, warm-up and estimator conflict, or the snapshots would exceed the memory limit.
+    /// Fails if the batch size, the warm-up and the estimator are invalid together, or if the snapshots would exceed
+    /// the memory limit.
     pub fn new(
         objective: &'a O,
         seed: u64,
@@ -330,7 +333,7 @@ impl<O: DoublyStochastic> Algorithm for Generic<'_, O> {
             }
             state.table.complete |= k + 1 == self.batches.per_epoch();
         }
-        // Optimisers maximise.
+        // The optimisers maximise, so the gradient changes sign.
         g.iter_mut().for_each(|g| *g = -*g);
         let optimiser = &self.settings.optimiser;
         optimiser.step(&mut state.optimiser, &g, 1.0, &mut state.w);

@@ -1,4 +1,4 @@
-//! Gradients of the bound from minibatches, with control variates.
+//! Gradients of the ELBO from minibatches, with control variates.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::family::Family;
 use crate::noise::NoiseSource;
 use crate::reduce::axpy;
 
-/// Estimates the gradient `∇_ω L` of the bound `L(ω) = E_q[log p(z) + Σₙ log p(xₙ | z)] + H(ω)`, from a batch B and a
-/// few draws `z = T(ω, ε) = μ + δ` of a Gaussian family.
+/// Estimates the gradient `∇_ω L` of the ELBO `L(ω) = E_q[log p(z) + Σₙ log p(xₙ | z)] + H(ω)` from a batch B and a few
+/// draws `z = T(ω, ε) = μ + δ` of a Gaussian family.
 ///
-/// With `b = (N/|B|) Σ_{n ∈ B}` and ℓₙ the log likelihood of a record, the estimate is `Jᵀ [∇log p(z) + b ∇ℓₙ(z) + c] +
-/// ∇H`, and `m` is added to the part for the mean:
+/// Let ℓₙ be the log likelihood of a record and `b = (N/|B|) Σ_{n ∈ B}`. The estimate is `Jᵀ [∇log p(z) + b ∇ℓₙ(z) +
+/// c] + ∇H`, and `m` is added to the part of the gradient for the mean:
 ///
 /// | estimator | c | m |
 /// | --- | --- | --- |
@@ -31,43 +31,46 @@ use crate::reduce::axpy;
 /// | `joint-mean` | | `G − b ∇ℓₙ(μⁿ) − ∇²log p(μ) δ − b ∇²ℓₙ(μⁿ) δ` |
 /// | `joint-svrg` | as `joint` with one μ̃ for every μⁿ | `−∇²log p(μ) δ − b [∇ℓₙ(μ̃ + δ) − ∇ℓₙ(μ̃ − δ)]/2` |
 ///
-/// The estimator `inc` also adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to all of ω. For the mean, where J
-/// is the identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), stated for the bound itself. (The
-/// paper minimises its negative, and its appendix F drops the sign of k.) Four differences from the paper preserve
-/// every expectation and lower the variance:
+/// The estimator `inc` also adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to the gradient for all of ω. For
+/// the mean, where J is the identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), stated for the ELBO
+/// itself. (The paper minimises the negated ELBO, and its appendix F drops the sign of k.) The implementation differs
+/// from the paper in four ways, which preserve every expectation and reduce the variance:
 ///
-/// * The prior needs no table. The whole prior is available in every iteration, so its expansion uses the current mean.
-/// * The expansion of a record uses the current δ instead of the spread stored with μⁿ: `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] =
-///   ∇ℓₙ(μⁿ)` for any δ of mean zero. The table therefore stores no spread, and the expansion is closer to the function
-///   that it replaces. Any family of the form `z = μ + δ(ε)` is supported, including full rank and low rank.
-/// * The paper controls only the gradient of the mean, because the expectation of the expansion for the spread needs
-///   the diagonal of the Hessian. The first-order part c has mean zero over the records at any draw, so it can also
-///   correct the gradient of the spread. If the diagonal is available (one linear predictor, a mean-field family: `diag
-///   ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`) the second-order part also applies to it: `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag
-///   ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the part for log σ. Otherwise noise of second order in δ remains for every batch
-///   size. `joint-mean` does not change the spread, as in the paper.
+/// * The prior needs no table. All of the prior is available in every iteration, so its expansion is at the current
+///   mean.
+/// * The expansion of a record uses the current δ instead of the spread that was stored with μⁿ: `E_ε[∇ℓₙ(μⁿ) +
+///   ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` holds for any δ of mean zero. The table therefore stores no spread, and the expansion is
+///   closer to the function that it replaces. Any family of the form `z = μ + δ(ε)` is supported, including the
+///   full-rank and low-rank families.
+/// * The paper controls only the gradient of the mean, because the expectation of the expansion for the spread requires
+///   the diagonal of the Hessian. At any draw, the first-order part c has mean zero over the records, so it can also
+///   correct the gradient of the spread. The second-order part can be applied to the spread if the diagonal is
+///   available, that is, for one linear predictor and a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`. In this case,
+///   `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the gradient for log σ. Otherwise,
+///   noise of second order in δ remains for every batch size. The estimator `joint-mean` does not correct the gradient
+///   of the spread, as in the paper.
 ///
-/// * Instead of the paper's Hessian-vector product, `joint-svrg` uses the odd part of the gradient around its anchor,
-///   whose first-order term is that product. The odd part has mean zero over any symmetric noise, however far the draw
-///   is from the anchor. With one draw and the anchor at the mean, the even part remains. The even part never varies
-///   more than the gradient itself, whereas the remainder of an expansion can vary more. For a linear predictor the
-///   estimator uses the product, because its cost is negligible.
+/// * Instead of the Hessian-vector product of the paper, `joint-svrg` uses the odd part of the gradient around its
+///   anchor. The first-order term of the odd part is that product. The odd part has mean zero over any symmetric noise,
+///   however far the draw is from the anchor. With one draw and the anchor at the mean, the even part of the gradient
+///   remains. The even part never varies more than the gradient itself, whereas the remainder of an expansion can vary
+///   more. For a linear predictor, the estimator uses the product, because its cost is negligible.
 ///
-/// `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one linear
-/// predictor, ηₙ is normal under a mean-field q with mean `Aₙμ` and variance `Aₙ²σ²`, and the expectation that the
-/// approximation needs in closed form is one-dimensional: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ
-/// E[ℓₙ'']`. The draws of the batch cancel, and a SAGA table of the two expectations remains. The estimator still
-/// samples the prior, with its expansion.
+/// The estimator `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one
+/// linear predictor, ηₙ is normal under a mean-field q, with mean `Aₙμ` and variance `Aₙ²σ²`. The expectations that the
+/// approximation needs are then integrals over one dimension: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']` and `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ
+/// E[ℓₙ'']`. The terms that depend on the draw cancel for the batch, and a SAGA table of the two expectations remains.
+/// The estimator still samples the prior, with its expansion.
 ///
-/// `joint-paper` has none of these differences; see the module `literal`.
+/// The estimator `joint-paper` has none of these differences (see the module `literal`).
 ///
-/// With several draws, m uses the mean of their displacements. The expansion of the prior also applies only to the
-/// mean, apart from c. The noise of the prior's curvature in the spread, −σ²(ε² − 1) per coordinate for a standard
-/// normal prior, has no factor N/B and is not corrected.
+/// With several draws, m uses the mean of their displacements. Apart from c, the expansion of the prior also applies
+/// only to the mean. In the gradient of the spread, the curvature of the prior causes noise, which is −σ²(ε² − 1) per
+/// coordinate for a standard normal prior. This noise lacks the factor N/B and is not corrected.
 ///
-/// The cost of an iteration, in gradients of a batch, is 1 for `naive`, 1 and a Hessian-vector product for `cv`, 3 and
-/// a product for `joint`, and N/B + 2 for `inc`. `joint-svrg` needs 4 in one call. With a linear predictor it needs one
-/// forward pass and two or three backward passes.
+/// The cost of an iteration is measured in gradients of a batch. It is 1 for `naive`, 1 and a Hessian-vector product
+/// for `cv`, 3 and a product for `joint`, and N/B + 2 for `inc`. The estimator `joint-svrg` needs 4 gradients in one
+/// call. With a linear predictor, it needs one forward pass and two or three backward passes.
 pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
@@ -75,7 +78,7 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(crate) simd: Simd,
     pub(super) ws: D::Workspace,
     pub(super) z: Vec<f64>,
-    /// The displacement `z − μ`, `d × draws`.
+    /// The displacement `z − μ`, a `d × draws` matrix.
     pub(super) displacement: Vec<f64>,
     pub(super) shift: Vec<f64>,
     pub(super) gradient: Vec<f64>,
@@ -97,18 +100,18 @@ pub struct GradientRequest<'r> {
     pub estimator: RecordEstimator,
     /// The parameters ω of the family.
     pub omega: &'r [f64],
-    /// Standard-normal noise, `noise_dim × draws`.
+    /// The standard normal noise, a `noise_dim × draws` matrix.
     pub noise: Lanes<'r>,
     /// The indices of the records in the batch, without repetition.
     pub batch: &'r [u32],
-    /// Whether [`Gradients::visit`] will renew the entries of the batch afterwards.
+    /// Whether [`Gradients::visit`] will renew the entries of the batch after the evaluation.
     pub visit: bool,
 }
 
 const NOISE: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("noise");
 
-/// Writes standard normal numbers from a source for an iteration, `rows × draws`. Draw s depends only on (seed,
-/// iteration, s).
+/// Writes a `rows × draws` matrix of standard normal numbers for an iteration. Draw s depends only on the seed, the
+/// iteration and s.
 pub(crate) fn fill_noise(
     source: NoiseSource,
     purpose: rng::Purpose,
@@ -117,7 +120,7 @@ pub(crate) fn fill_noise(
     draws: usize,
     out: &mut Vec<f64>,
 ) {
-    // Coordinates, not draws, are the lanes of the generator, so that a single draw fills vectors.
+    // The lanes of the generator are coordinates and not draws, so that even a single draw fills whole vectors.
     let half = rows.div_ceil(2);
     let fill = |s: usize, column: &mut [f64]| {
         let (simd, seed, first) = (source.simd(), source.seed(), (s * half) as u64);
@@ -146,7 +149,7 @@ jensen_math::simd_fn! {
         assert!(log_sd.len() == n && noise.len() == n && displacement.len() == n && z.len() == n);
         let whole = n / LANES * LANES;
         for i in (0..whole).step_by(LANES) {
-            // SAFETY: i + 8 ≤ n, the length of all five.
+            // SAFETY: i + 8 ≤ n, and all five slices have length n.
             unsafe {
                 let sd: V = vmath::exp(V::load(log_sd.as_ptr().add(i)));
                 let d = sd * V::load(noise.as_ptr().add(i));
@@ -191,15 +194,15 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Checks whole ranges, because such loops compile to vector code.
+/// The function checks all elements without an early exit, because such loops compile to vector code.
 pub(super) fn all_finite(x: &[f64]) -> bool {
     x.chunks(256)
         .all(|part| part.iter().fold(true, |fine, x| fine & x.is_finite()))
 }
 
 impl<'a, D: RecordDensity> Gradients<'a, D> {
-    /// Creates gradients for members of `family`, with `draws` draws per iteration and batches of up to `batch`
-    /// records.
+    /// Creates an estimator of gradients for members of `family`, with `draws` draws per iteration and batches of up to
+    /// `batch` records.
     pub fn new(density: &'a D, family: Arc<dyn Family>, draws: usize, batch: usize) -> Self {
         let d = density.dim();
         Self {
@@ -224,12 +227,12 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Uses the given kernels instead of the fastest ones of this machine.
+    /// Uses the kernels of the given SIMD level instead of the fastest kernels of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self { simd, ..self }
     }
 
-    /// Returns the family.
+    /// Returns the family of the gradients.
     pub fn family(&self) -> &Arc<dyn Family> {
         &self.family
     }
@@ -239,13 +242,13 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         self.draws
     }
 
-    /// Returns and resets the number of evaluations: gradients of single records at single draws, where a
-    /// Hessian-vector product counts as two.
+    /// Returns the number of evaluations so far and resets it. The unit is a gradient of a single record at a single
+    /// draw, and a Hessian-vector product counts as two.
     pub fn take_calls(&mut self) -> u64 {
         std::mem::take(&mut self.calls)
     }
 
-    /// Returns the initial memory of `estimator`.
+    /// Returns the initial table of `estimator`.
     pub fn table(&self, estimator: RecordEstimator) -> Table {
         let (d, n) = (self.density.dim(), self.density.records());
         let linear = self.density.linear().map(|linear| linear.width());
@@ -279,7 +282,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     }
 
     /// Returns whether the second-order part corrects the gradient of the spread. This requires the diagonal of the
-    /// Hessian, and a family that needs nothing else.
+    /// Hessian, and a family for which the diagonal suffices.
     fn controls_spread(&self, estimator: RecordEstimator) -> bool {
         use RecordEstimator::{Joint, JointExact, JointSvrg};
         let linear = self.density.linear();
@@ -288,7 +291,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             && linear.and_then(|linear| linear.expectations()).is_some()
     }
 
-    /// Writes the noise of an iteration of a run, `noise_dim × draws`.
+    /// Writes the noise for an iteration of a run, a `noise_dim × draws` matrix.
     pub fn noise(&self, seed: u64, iteration: u64, out: &mut Vec<f64>) {
         let rows = self.family.noise_dim();
         let source = NoiseSource::new(seed, self.simd);
@@ -299,9 +302,10 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         self.draws == 1 && self.family.is_factorised()
     }
 
-    /// Writes the estimate to `out` (one number per parameter, in the direction of ascent). Returns `false` if the
-    /// density, a gradient or a product at a draw is not finite. The caller must then ignore `out` and keep the table.
-    /// An estimator with an incomplete table acts as `naive`. In that case `joint-exact` still integrates out the draw.
+    /// Writes the estimate to `out`, one number per parameter, in the direction of ascent. Returns `false` if the
+    /// density, a gradient or a product is not finite at some draw. The caller must then ignore `out` and leave the
+    /// table unchanged. While its table is incomplete, an estimator acts as `naive`, except that `joint-exact` still
+    /// integrates out the draw.
     pub fn evaluate(
         &mut self,
         request: &GradientRequest<'_>,
@@ -435,8 +439,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Renews the table entries of the batch of the last [`evaluate`](Self::evaluate), and updates G. That call must
-    /// have received the same request, with `visit` set. `complete` states that every record has been visited.
+    /// Renews the table entries for the batch of the last [`evaluate`](Self::evaluate), and updates G. That call must
+    /// have received the same request, with `visit` set. `complete` states whether every record has been visited.
     pub fn visit(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         if request.estimator == RecordEstimator::JointPaper {
             return self.visit_paper(request, table, complete);
@@ -465,7 +469,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         table.complete = complete;
     }
 
-    /// Moves the anchor of `joint-svrg` to `mean`, with one pass over all records.
+    /// Moves the anchor of `joint-svrg` to `mean`, which takes one pass over all records.
     pub fn anchor(&mut self, mean: &[f64], table: &mut Table) {
         let Store::Anchor {
             mean: stored,

@@ -1,15 +1,16 @@
 //! The joint control variate as published (Wang, Geffner and Domke 2024, Eq. 13 and Algorithm 2).
 //!
-//! With `k_n(z) = N log p(x_n | z) + log p(z)` and wⁿ = (μⁿ, σⁿ) at the last visit of a record, the expansion of a
-//! record is `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`. The prior is part of every record's entry, and the displacement uses the
-//! *stored* spread. The expectation of the expansion over ε is ∇k_n(μⁿ), so the estimate adds to the gradient of the
-//! mean
+//! Let `k_n(z) = N log p(x_n | z) + log p(z)`, and let wⁿ = (μⁿ, σⁿ) be the parameters at the last visit of a record.
+//! The expansion of the record is `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`. The prior is part of the entry of every record, and
+//! the displacement uses the *stored* spread. The expectation of the expansion over ε is ∇k_n(μⁿ), so the estimate adds
+//! to the gradient of the mean
 //!
 //! ```text
 //! 1/N Σ_m ∇k_m(μᵐ) − 1/|B| Σ_{n ∈ B} [∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)],
 //! ```
 //!
-//! and zero for the spread. The sum contains e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N; the factor 1/N comes from k.
+//! and zero to the gradient of the spread. The sum contains the terms e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N, in which
+//! the factor 1/N comes from k.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
@@ -44,7 +45,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
             axpy(-weight, &second, mean);
         }
         if request.visit {
-            // The change is the new entries of the batch minus the old ones.
+            // The change is the difference between the new and the old entries of the batch.
             self.change
                 .gradient
                 .iter_mut()
@@ -59,8 +60,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out) && (!request.visit || all_finite(&self.change.gradient))
     }
 
-    /// Adds the entries of the batch at their stored points to `first`, and the products of their Hessians with the
-    /// stored displacements at the current noise to `second`.
+    /// Adds the entries of the batch at their stored points to `first`. Adds the products of their Hessians with the
+    /// displacements, which combine the stored spreads with the current noise, to `second`.
     fn add_stored(
         &mut self,
         request: &GradientRequest<'_>,
@@ -86,7 +87,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// Adds `Σ eₙ` of records at a point to `first`, and the corresponding sum of Hessians times `shift` to `second`.
+    /// Adds `Σ eₙ` over records at a common point to `first`, and the product of the sum of their Hessians with `shift`
+    /// to `second`.
     fn add_entries(
         &mut self,
         records: &[u32],

@@ -9,16 +9,16 @@ const SMALL: usize = 10_000;
 
 const PROBES: usize = 8;
 
-/// Vectors of parameters that any fit stores in addition to its table: ω, its best and average values, the optimiser's
-/// two moments, and gradients.
+/// The number of parameter vectors that any fit stores in addition to its table: ω, its best and average values, the
+/// two moments of the optimiser, and gradients.
 const COPIES: u64 = 8;
 
 /// The expected memory of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// The bytes of the estimator's table.
+    /// The number of bytes of the estimator's table.
     pub table: u64,
-    /// The bytes of the parameters, the optimiser and scratch memory.
+    /// The number of bytes of the parameters, the optimiser and scratch memory.
     pub rest: u64,
 }
 
@@ -31,9 +31,9 @@ impl Footprint {
 
 /// Returns the peak memory of a fit with `estimator`, excluding the memory of the model.
 ///
-/// The table of a linear predictor has K numbers per record, and the table of expectations has two. For any other model
-/// the table has `2⌈N/B⌉ − 1` slots. Each slot stores a mean, or all of ω for `inc` and `ens`, or only the coordinates
-/// that a batch uses.
+/// For a linear predictor, the table has K numbers per record, and a table of expectations has two numbers per record.
+/// For any other model, the table has `2⌈N/B⌉ − 1` slots. Each slot stores a mean (or all of ω for `inc` and `ens`). If
+/// a batch uses few coordinates, the slot stores only these.
 pub fn footprint<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -59,7 +59,7 @@ pub fn footprint<D: RecordDensity>(
         (RecordEstimator::JointSvrg, width) => n * width.unwrap_or(0) + 3 * d,
     };
     let lanes = draws as u64 + 2;
-    // Only one block of an epoch's order is in memory at a time.
+    // Only one block of the order of an epoch is in memory at a time.
     let block = |edges: &[u32]| edges.windows(2).map(|edge| edge[1] - edge[0]).max();
     let ordered = density.blocks().and_then(block).map_or(n, u64::from);
     Footprint {
@@ -82,11 +82,11 @@ fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     Some(total / probes as u64)
 }
 
-/// Checks a request and returns its memory. It rejects densities without parameters, estimators that pass over too many
-/// records, and tables larger than `limit` bytes.
+/// Checks a request and returns the memory that it needs. The function rejects densities without parameters, estimators
+/// that read too many records in each iteration, and tables larger than `limit` bytes.
 ///
 /// # Errors
-/// The error states the numbers and the remedy.
+/// The error contains the relevant numbers and a remedy.
 pub fn admit<D: RecordDensity>(
     density: &D,
     family: &dyn Family,

@@ -1,4 +1,4 @@
-//! Minibatch gradients for linear predictors, computed from ηₙ.
+//! Minibatch gradients for likelihoods with linear predictors, computed from ηₙ.
 
 use jensen_density::{
     Lanes, LanesMut, LinearPredictor, LinkExpectations, PredictorScratch, RecordDensity,
@@ -12,28 +12,28 @@ use super::table::{Store, Table};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Predictors {
     scratch: PredictorScratch,
-    /// The draws and the mean, `d × (draws + 1)`.
+    /// The draws and the mean, a `d × (draws + 1)` matrix.
     points: Vec<f64>,
-    /// η at the points, `(B·K) × (draws + 1)`.
+    /// The predictors η at the points, a `(B·K) × (draws + 1)` matrix.
     eta: Vec<f64>,
     eta_draws: Vec<f64>,
-    /// η at the mean, B·K.
+    /// The predictors η at the mean, a vector of length B·K.
     eta_mean: Vec<f64>,
     eta_stored: Vec<f64>,
-    /// η of the mean displacement, B·K.
+    /// The predictors η of the mean displacement, a vector of length B·K.
     eta_shift: Vec<f64>,
-    /// `ℓₙ'` at the draws, B·K × draws.
+    /// The derivatives `ℓₙ'` at the draws, a `(B·K) × draws` matrix.
     first: Vec<f64>,
-    /// The inputs of the columns that do not belong to draws, B·K.
+    /// The inputs of those columns that do not belong to draws, of length B·K.
     second: Vec<f64>,
-    /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
+    /// The stored derivatives `ℓₙ'` and `ℓₙ''`, of length B·K.
     stored: Vec<f64>,
     curvature_stored: Vec<f64>,
-    /// Multiplying by these ones leaves a curvature unchanged.
+    /// Ones, by which a curvature is multiplied to leave it unchanged.
     ones: Vec<f64>,
-    /// The inputs of the backward pass, `(B·K) × columns`.
+    /// The inputs of the backward pass, a `(B·K) × columns` matrix.
     rest: Vec<f64>,
-    /// The output of the backward pass, `d × columns`. It is zero between calls.
+    /// The output of the backward pass, a `d × columns` matrix. It is zero between calls.
     out: Vec<f64>,
 }
 
@@ -67,12 +67,13 @@ fn add_column<const C: usize>(rows: &[f64], column: usize, factor: f64, target: 
 struct Parts<'l> {
     draws: usize,
     estimator: RecordEstimator,
-    /// Whether the estimate subtracts the expansion at the stored entries. The table is then complete.
+    /// Whether the estimate subtracts the expansion at the stored entries. If so, the table is complete.
     joint: bool,
-    /// Whether the estimate subtracts this expansion only from the gradient of the mean, in the column of `control`.
+    /// Whether the estimate subtracts this expansion only from the gradient of the mean. The expansion is then in the
+    /// column of `control`.
     mean_alone: bool,
-    /// The view that provides a diagonal, if the table stores one. Every draw's column then includes its own expansion,
-    /// which also applies to the spread.
+    /// The view of the likelihood that provides a diagonal, if the table stores one. The column of each draw then
+    /// includes the expansion for that draw, which also applies to the spread.
     view: Option<&'l dyn LinkExpectations>,
     control: bool,
     visit: bool,
@@ -95,24 +96,25 @@ impl<'l> Parts<'l> {
             mean_alone: estimator == RecordEstimator::JointMean,
             view,
             control: estimator.expansion() > 0.0 || (joint && view.is_none()),
-            // Slots of `inc` store ω, and no sum over them changes.
+            // The slots of `inc` store ω, and there is no sum over them that could change.
             visit: request.visit && table.has_sums(),
         }
     }
 
-    /// The number of points at which to evaluate η: the draws and, if the estimator needs it, the mean.
+    /// Returns the number of points at which η is evaluated: the draws and, if the estimator needs it, the mean.
     fn lanes(&self) -> usize {
         self.draws + usize::from(self.joint || self.control || self.visit)
     }
 
-    /// The columns of the backward pass: one per draw, then the correction, then the change of G.
+    /// Returns the number of columns in the backward pass. There is one per draw, followed by one for the correction
+    /// and one for the change of G.
     fn columns(&self) -> usize {
         self.draws + usize::from(self.control) + usize::from(self.visit)
     }
 }
 
 impl Predictors {
-    /// Reads only the `touched` coordinates, if given.
+    /// If `touched` is given, the function reads only these coordinates.
     fn project(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -167,8 +169,8 @@ impl Predictors {
         }
     }
 
-    /// Gathers the gradients of a batch's stored entries into `stored` and, if the table stores a diagonal, their
-    /// curvatures. Entries before the first visit are zero.
+    /// Gathers the gradients of the stored entries of a batch into `stored`. If the table stores a diagonal, the
+    /// function also gathers the curvatures. Entries before the first visit are zero.
     fn load(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -203,8 +205,8 @@ impl Predictors {
         3 * batch.len() as u64
     }
 
-    /// Fills `rest`. If the table stores a diagonal, it also fills `second` with the change of the curvatures. Returns
-    /// the number of evaluations of records.
+    /// Fills `rest` with the inputs of the backward pass. If the table stores a diagonal, the function also fills
+    /// `second` with the change of the curvatures. Returns the number of evaluations of records.
     fn differences(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -363,8 +365,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// Computes `sum += Σₙ ∇ℓₙ(mean)` over all records. For a linear predictor, it writes ηₙ to `stored`. It adds the
-    /// diagonal of the Hessian to `diagonal` unless that is empty.
+    /// Computes `sum += Σₙ ∇ℓₙ(mean)` over all records. For a linear predictor, the function writes ηₙ to `stored`.
+    /// Unless `diagonal` is empty, the function adds the diagonal of the Hessian to it.
     pub(super) fn full_gradient(
         &mut self,
         mean: &[f64],

@@ -6,9 +6,9 @@ use jensen_run::SettingError;
 use super::subsampled::Subsampled;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Largest number of records for starts. The starts only need to find the right optimum and approximate scales, and a
-/// thousand records locate the optimum within √(N/1000) posterior standard deviations. With all of a million records,
-/// the starts would cost more than the fit itself.
+/// The largest number of records that the starts use. The starts only need to find the right optimum and approximate
+/// scales. A thousand records locate the optimum to within √(N/1000) posterior standard deviations. With all of a
+/// million records, the starts would cost more than the fit itself.
 const SCOUTS: usize = 1000;
 
 /// The records of a density, prepared for minibatch methods.
@@ -24,7 +24,7 @@ impl<'a> Prepared<'a> {
     /// Prepares the records of a density for minibatches of `batch` records.
     ///
     /// # Errors
-    /// Fails if there are no records, or if `batch` is not from one to the number of records.
+    /// Fails if there are no records, or if `batch` is zero or exceeds the number of records.
     pub fn new(
         records: ErasedRecords<'a>,
         batch: usize,
@@ -34,8 +34,8 @@ impl<'a> Prepared<'a> {
         let minibatches = Subsampled::new(records, batch, source)?;
         let total = records.records();
         let scouts = total.min(SCOUTS);
-        // The sample has one record from each of equal parts of the data, so a sample of sorted data covers the whole
-        // range.
+        // The sample contains one record from each of several equal parts of the data. Even if the data are sorted, the
+        // sample covers their whole range.
         let mut positions = vec![0.0; scouts];
         source.choices(NoisePurpose::Start, u64::MAX, 0, 1, &mut positions);
         let chosen = positions.iter().enumerate().map(|(i, u)| {

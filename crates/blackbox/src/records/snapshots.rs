@@ -1,4 +1,4 @@
-//! Minibatch gradients for models without linear predictors, and the incremental table.
+//! Minibatch gradients for models without linear predictors, and the table of the incremental estimator.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
@@ -41,7 +41,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
             }
             _ => None,
         };
-        // One call evaluates the draws and all other lanes of the batch, because additional lanes cost little.
+        // A single call evaluates the draws together with all other lanes of the batch, because additional lanes cost
+        // little.
         let extra = match anchor {
             Some(_) => 3,
             None => usize::from(visit),
@@ -77,7 +78,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
                 *g += weight * (x - stored);
             }
             if anchor.is_some() {
-                // The mean over draws of the odd part around the anchor is zero at any distance.
+                // At any distance from the anchor, the odd part has mean zero over the draws.
                 self.correction[i] -= weight * 0.5 * (beside[1] - beside[2]);
             } else if visit {
                 self.change.gradient[i] = beside[0];

@@ -1,13 +1,14 @@
-//! Doubly stochastic evaluation, which samples both the approximation and the data (section 3.2 of the TrustVI paper).
+//! Doubly stochastic evaluation, which samples from the approximation as well as from the data (section 3.2 of the
+//! TrustVI paper).
 //!
-//! Every independent observation of an estimate, which is an antithetic pair of draws, has its own minibatch of
-//! records. The minibatch is the same at both ends of an assessed step. The jackknife, the variances in Inequalities 11
-//! and 13 and the standard errors of the stopping rule therefore include the subsampling noise without changes. Larger
-//! samples use more records as well as more draws.
+//! Each independent observation in an estimate is an antithetic pair of draws with its own minibatch of records. The
+//! minibatch is the same at both ends of an assessed step. The jackknife, the variances in Inequalities 11 and 13 and
+//! the standard errors of the stopping rule therefore include the subsampling noise without any change. Larger samples
+//! use more records as well as more draws.
 //!
-//! A minibatch has one record from each of B equal parts of the data: record `⌊(b + u) N/B⌋` for part b, with an
-//! independent uniform u. Every record has an expected count of B/N, so `log p(z) + N/B Σ log p(xₙ | z)` is unbiased
-//! for the log density.
+//! A minibatch has one record from each of B equal parts of the data. For part b it is the record `⌊(b + u) N/B⌋`, with
+//! an independent uniform u. The expected count of every record is B/N, so `log p(z) + N/B Σ log p(xₙ | z)` is an
+//! unbiased estimate of the log density.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -27,21 +28,21 @@ pub(crate) struct StreamPosition {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
     Blocks(usize),
-    /// Lane l of the first half and lane l of the second half belong to the same observation.
+    /// Corresponding lanes of the first half and of the second half belong to the same observation.
     Halves,
 }
 
-/// A density whose values depend on random records, which the caller selects.
+/// A density whose values depend on random records, which the caller selects before each batch.
 ///
-/// The algorithms call [`choose`](Self::choose) before every batch. Densities that depend only on their argument can
-/// ignore the call.
+/// The algorithms call [`choose`](Self::choose) before every batch. Densities that depend only on their argument ignore
+/// this call.
 pub(crate) trait Choose: Sync {
     fn choose(&self, position: StreamPosition);
 }
 
-/// A model of records in which every pair of draws uses a minibatch.
+/// A model of records in which every pair of draws has its own minibatch.
 ///
-/// Only TrustVI can use such a model as a density, because TrustVI selects the minibatches.
+/// Only TrustVI can use such a model as a density, because only TrustVI selects the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
@@ -51,7 +52,7 @@ pub struct Subsampled<D: RecordDensity> {
 /// The scratch memory of [`Subsampled`].
 pub struct SubsampledWorkspace<W> {
     inner: W,
-    /// The record in slot b at lane l is entry `b · lanes + l`.
+    /// The index of the record in slot b at lane l, stored at `b · lanes + l`.
     records: Vec<u32>,
     at: Vec<f64>,
     values: Vec<f64>,
@@ -59,10 +60,10 @@ pub struct SubsampledWorkspace<W> {
 }
 
 impl<D: RecordDensity> Subsampled<D> {
-    /// Creates a density with minibatches of `batch` records, chosen by the streams of `source`.
+    /// Creates a density with minibatches of `batch` records, which are selected by the streams of `source`.
     ///
     /// # Errors
-    /// Fails if there are no records, or if `batch` is not from one to the number of records.
+    /// Fails if there are no records, or if `batch` is zero or exceeds the number of records.
     pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, SettingError> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {

@@ -1,19 +1,19 @@
 //! The tables in which estimators store results from earlier iterations.
 //!
-//! No table stores N × D numbers. For a linear predictor the table stores the values ηₙ, K per record, because the
-//! expansion depends on the stored mean only through ηₙ. For any other model, all records of an iteration share one
-//! snapshot. With reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are in use. If a batch uses few coordinates, a
-//! snapshot stores only these coordinates. If the estimator integrates out the draw, the table stores two expectations
-//! per record. The table also stores the sum of the entries, and the sum of the Hessians' diagonals if the estimator
-//! corrects the spread.
+//! No table stores N × D numbers. For a linear predictor, the expansion depends on the stored mean only through ηₙ, so
+//! the table stores the K values ηₙ for each record. For any other model, all records of an iteration share one
+//! snapshot of the parameters. With reshuffled epochs, at most `2⌈N/B⌉ − 1` snapshots are in use. If a batch uses few
+//! coordinates, its snapshot stores only these coordinates. If the estimator integrates out the draw, the table stores
+//! two expectations per record. The table also stores the sum of the entries. If the estimator corrects the gradient of
+//! the spread, the table also stores the sum of the diagonals of the Hessians.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
-/// The parameters at the iteration that last visited some records.
+/// A snapshot of the parameters at the iteration that last visited some of the records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Slot {
     users: u32,
-    /// The stored coordinates in ascending order. The list is empty if all coordinates are stored.
+    /// The stored coordinates, in ascending order. The list is empty if all coordinates are stored.
     pub(crate) coordinates: Vec<u32>,
     pub(crate) values: Vec<f64>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Slots {
     free: Vec<u32>,
 }
 
-/// Marks a record without a visit.
+/// Marks a record that has not been visited.
 const NONE: u32 = u32::MAX;
 
 impl Slots {
@@ -51,7 +51,8 @@ impl Slots {
         &self.slots[slot as usize]
     }
 
-    /// Returns `(slot, records)` pairs in order of slots, without records that have no visit. Records keep their order.
+    /// Returns pairs of a slot and its records, in the order of the slots. Records that have not been visited are
+    /// omitted. Within a slot, records keep their order.
     pub(crate) fn group(&self, records: impl Iterator<Item = u32>) -> Groups {
         let mut pairs: Vec<(u32, u32)> = records
             .map(|n| (self.of_record[n as usize], n))
@@ -123,13 +124,14 @@ impl Groups {
     }
 }
 
-/// The memory of an estimator.
+/// The results of earlier iterations that an estimator stores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     pub(crate) store: Store,
-    /// The sum `G = Σ_m ∇ log p(x_m | μ^m)` over the records visited so far, or its expectation.
+    /// The sum `G = Σ_m ∇ log p(x_m | μ^m)` over the records that have been visited, or its expectation.
     pub(crate) sum: Vec<f64>,
-    /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation. It is empty if the spread does not need it.
+    /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation. It is empty if the gradient of the spread does
+    /// not need it.
     pub(crate) diagonal: Vec<f64>,
     pub(crate) complete: bool,
 }
@@ -137,24 +139,25 @@ pub struct Table {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Store {
     Nothing,
-    /// ηₙ at the stored means, N × K.
+    /// The predictors ηₙ at the stored means, an N × K matrix.
     Predictors(Vec<f64>),
     Slots(Slots),
-    /// One mean for all records (SVRG), with its predictors, N × K, for a linear predictor.
+    /// A single mean for all records (SVRG). For a linear predictor, the variant also stores the predictors, an N × K
+    /// matrix.
     Anchor {
         mean: Vec<f64>,
         predictors: Vec<f64>,
     },
     Expectations {
-        /// `E[ℓₙ']`, one per record.
+        /// The expectation `E[ℓₙ']` for each record.
         first: Vec<f64>,
-        /// `E[ℓₙ'']`, one per record.
+        /// The expectation `E[ℓₙ'']` for each record.
         second: Vec<f64>,
     },
 }
 
 impl Table {
-    /// Tables whose entries cover all of ω have no sums.
+    /// A table whose entries contain all of ω has no sums.
     pub(crate) fn has_sums(&self) -> bool {
         match &self.store {
             Store::Predictors(_) | Store::Expectations { .. } => true,
@@ -172,7 +175,7 @@ impl Table {
         }
     }
 
-    /// Returns the number of live snapshots, or 0 if none are stored.
+    /// Returns the number of snapshots in use, or 0 if the table stores none.
     pub fn live_slots(&self) -> usize {
         match &self.store {
             Store::Slots(slots) => slots.live(),
@@ -319,7 +322,7 @@ mod tests {
                 slots.assign(&order[batches.range(k)], &[], &[value]);
                 most = most.max(slots.live());
                 assert!(slots.live() <= bound);
-                // The records of this visit have the new snapshot.
+                // The records of this visit now have the new snapshot.
                 let groups = slots.group(order[batches.range(k)].iter().copied());
                 let met: Vec<_> = groups.iter().collect();
                 assert_eq!(met.len(), 1);

@@ -1,4 +1,4 @@
-//! The variance of an estimator at an iterate, split into the parts due to batches and due to draws.
+//! The variance of a gradient estimator at an iterate, divided into the parts due to batches and due to draws.
 
 use jensen_density::{Lanes, RecordDensity};
 use jensen_math::rng;
@@ -17,21 +17,21 @@ use crate::reduce::{axpy, dot};
 /// The settings for tracing variances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VarianceSettings {
-    /// The number of iterations between two analyses.
+    /// The number of iterations between two measurements of the variances.
     pub every: u64,
-    /// The number of pairs of a batch and a draw for each figure.
+    /// The number of pairs of a batch and a draw from which each variance is estimated.
     pub samples: usize,
 }
 
-/// The trace of the covariance of an estimator at an iterate, and its parts, in squared units of the gradient. Each
-/// value has a Monte-Carlo standard error.
+/// The trace of the covariance of an estimator at an iterate, and its parts. The unit is the square of the unit of the
+/// gradient. Each value has a Monte-Carlo standard error.
 #[derive(Clone, Copy, Debug)]
 pub struct Variances {
     /// The total variance `V_{B,ε}[g]`.
     pub total: Estimate,
-    /// The variance `V_B[E_ε g]` after integrating out the draws.
+    /// The variance `V_B[E_ε g]` that remains after integrating out the draws.
     pub subsampling: Estimate,
-    /// The variance `V_ε[E_B g]` after using all records. It is exact over the records.
+    /// The variance `V_ε[E_B g]` after averaging over all records. The average over the records is exact.
     pub monte_carlo: Estimate,
 }
 
@@ -42,30 +42,30 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("variance noise");
 
-/// The iterate at which [`variances`] measures, and the sample sizes.
+/// The iterate at which [`variances`] measures the variance, and the sample sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct EvaluationPoint<'r> {
     /// The parameters ω.
     pub omega: &'r [f64],
-    /// The table, which stays unchanged.
+    /// The table of the estimator, which is not changed.
     pub table: &'r Table,
-    /// The sizes of batches.
+    /// The batches, which determine the batch sizes.
     pub batches: &'r Batches,
-    /// The seed of batches and draws.
+    /// The seed from which batches and draws are generated.
     pub seed: u64,
-    /// The key of batches and draws, which differs between iterations.
+    /// The key of batches and draws, which is different for each iteration.
     pub iteration: u64,
-    /// The number of pairs of a batch and a draw per estimate, at least 2.
+    /// The number of pairs of a batch and a draw per estimate. It is at least 2.
     pub samples: usize,
 }
 
-/// Analyses one estimator at an iterate with its table held fixed.
+/// Measures the variance of one estimator at an iterate, with its table held fixed.
 ///
-/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part, the analysis evaluates
-/// every batch at two independent pairs of antithetic draws. The expectation of their covariance over the batches is
-/// the variance of the conditional expectation, so no inner integral needs to converge. The Monte-Carlo part uses all
-/// records as the batch. Batches are uniformly random subsets of the first batch's size. The analysis costs `5·samples`
-/// batches and `samples` passes over all records.
+/// The total is the unbiased sample variance over independent pairs (B, ε). For the part due to subsampling, the
+/// analysis evaluates every batch at two independent pairs of antithetic draws. The expected covariance of the two
+/// results over the batches is the variance of the conditional expectation, so no inner integral needs to converge. For
+/// the Monte-Carlo part, the batch consists of all records. Batches are uniformly random subsets of the same size as
+/// the first batch. The analysis costs `5·samples` batches and `samples` passes over all records.
 pub fn variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -101,7 +101,7 @@ pub fn variances<D: RecordDensity>(
     for sample in 0..samples {
         let key = point.seed ^ point.iteration.rotate_left(32);
         let mut stream = rng::Stream::new(key, ORDER, sample as u64, 0);
-        // The first steps of Fisher and Yates give a random subset.
+        // The first steps of the Fisher-Yates shuffle select a random subset.
         for i in 0..size {
             let j = i + stream.below((records - i) as u64) as usize;
             order.swap(i, j);
@@ -192,8 +192,8 @@ impl Watch {
     }
 }
 
-/// Chooses the estimators with a table that suit the records and the family, as long as all tables and `footprint`
-/// together fit into `limit` bytes. Adds the bytes of these tables to `footprint`.
+/// Selects the estimators with a table that suit the records and the family, as long as all tables together with
+/// `footprint` fit into `limit` bytes. The bytes of these tables are added to `footprint`.
 pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -250,7 +250,7 @@ pub(crate) fn trace_variances<D: RecordDensity>(
                 .with(&format!("{name}_se"), estimate.standard_error);
         }
     }
-    // The cost of the analysis is not part of the cost of the fit.
+    // The cost of the analysis does not count as a cost of the fit.
     gradients.calls = calls;
     record
 }

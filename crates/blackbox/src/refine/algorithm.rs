@@ -1,5 +1,5 @@
-//! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have
-//! mixed.
+//! Refinement as an algorithm. It consists of tempering, followed by stationary phases of Hamiltonian transitions until
+//! their draws have mixed.
 
 mod coordinates;
 mod judging;
@@ -27,27 +27,29 @@ use crate::calls::Calls;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 
-/// Ratio by which steps along circles must exceed leapfrog steps. Leapfrog steps are robust to heavy tails.
+/// The ratio by which steps along circles must exceed leapfrog steps to be preferred. Leapfrog steps are more robust to
+/// heavy tails.
 const CLEARLY: f64 = 2.0;
 
 const MOVES: (usize, usize) = (2, 8);
 
 const FORGOTTEN: f64 = 0.5;
 
-/// Recorded transitions of the first stationary phase. Each later phase records twice the number.
+/// The number of recorded transitions in the first stationary phase. Each later phase records twice as many transitions
+/// as the phase before it.
 const FIRST_STATIONARY_PHASE: usize = 16;
 
-/// Smallest number of warm-up transitions of a stationary phase. The chains of the first phase start far from the
-/// centre. After four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
+/// The smallest number of warm-up transitions in a stationary phase. The chains of the first phase start far from the
+/// centre. With only four warm-up transitions, the log evidence of a normal was wrong by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
-/// Largest number of recorded values. With ten thousand coordinates, this still stores enough draws to see whether ESS
-/// and nested R̂ reach their limits.
+/// The largest number of recorded values. Even with ten thousand coordinates, it allows enough draws to determine
+/// whether the ESS and nested R̂ reach their limits.
 const MOST_RECORDED: usize = 1 << 24;
 
 const TIMES: usize = 64;
 
-/// The refinement of an approximation to draws of the density.
+/// The refinement of an approximation, which computes draws of the density.
 pub struct Refine<'a, D: LogDensity> {
     target: Target<'a, D>,
     base: Map,
@@ -59,7 +61,7 @@ pub struct Refine<'a, D: LogDensity> {
 }
 
 impl<'a, D: LogDensity> Refine<'a, D> {
-    /// Creates a refinement of `approximation` to draws of `density`.
+    /// Creates a refinement that starts from `approximation` and computes draws of `density`.
     pub fn new(
         density: &'a D,
         approximation: &Approximation,
@@ -78,12 +80,12 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Replaces the policy.
+    /// Replaces the policy of the refinement.
     pub fn under(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
 
-    /// Sets the relation of each coordinate to its reported value.
+    /// Sets the relation between each coordinate and its reported value.
     pub fn of_scales(mut self, scales: &[Scale]) -> Self {
         self.scales = scales.to_vec();
         self
@@ -93,7 +95,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// The budget doubles if a stationary phase has nearly mixed, so that another phase can finish.
+    /// Returns the budget of gradients. The budget doubles if a stationary phase has nearly mixed, so that another
+    /// phase can finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.policy.gradients(dim, self.target.work());
@@ -110,8 +113,9 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// A mixed stationary phase that was extended because spreads were imprecise may finish after the budget is
-    /// exhausted, because its cost is only an estimate and mixed draws should not be discarded.
+    /// Returns whether the budget is exhausted. A mixed stationary phase that was extended because its spreads were
+    /// imprecise may finish even if the budget is exhausted. Its cost was only an estimate, and mixed draws should not
+    /// be discarded.
     fn is_spent(&self, state: &RefineState) -> bool {
         let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
@@ -154,8 +158,9 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 
     /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density are
-    /// farther from the centre. In many coordinates, using them would double the length that is needed. In few
-    /// coordinates, they reveal tails that posterior particles reach only after many stationary phases.
+    /// farther from the centre. If there are many coordinates, using the latter would double the length that is needed.
+    /// If there are few coordinates, the particles of the base density reveal tails that posterior particles reach only
+    /// after many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
         let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
         self.is_large(LARGEST_STEP).then(widest)
@@ -194,7 +199,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             return Err("no particle of a population has positive density".to_owned());
         }
         let moved = self.transition(state, iteration);
-        // Step sizes that suit one temperature are too small for the next.
+        // Step sizes that suit one temperature are too small for the next temperature.
         let grows = moved.acceptance > ACCEPTANCE && self.is_large(LARGEST_STEP);
         let gain = if grows { 3.0 } else { 1.0 };
         steer(state, moved, gain);
@@ -220,7 +225,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Ok(moved)
     }
 
-    /// The new phase keeps the draws of the previous one, at the spacing of the new draws.
+    /// The new phase keeps the draws of the previous phase, at the same spacing as its own draws.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
         state.moves = 0;
@@ -237,8 +242,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// Performs one transition of a stationary phase. Before the recorded transitions, unrecorded ones (a quarter of
-    /// their number, at least [`SETTLE`]) adapt the step size.
+    /// Performs one transition of a stationary phase. The recorded transitions are preceded by unrecorded transitions,
+    /// which adapt the step size. Their number is a quarter of the recorded ones, but at least [`SETTLE`].
     fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(
@@ -337,7 +342,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
     }
 
     fn step(&mut self, state: &mut RefineState, iteration: u64) -> Step {
-        // After a resume, restore the map of the state.
+        // After a resume, this restores the map from the state.
         self.update_map(state);
         let phase = state.phase;
         let moved = match phase {
@@ -370,7 +375,8 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
                     .map(|stationary_phase| stationary_phase.transitions);
         let status = if over {
             let status = self.judge(state, iteration);
-            // Each step adds its own cost, so that the count is complete even if it is the last before a resume.
+            // Each step adds its own cost, so that the count is complete even if the run is interrupted after this step
+            // and resumed later.
             state.calls += self.target.take_calls();
             if let Some(mixing) = judged(state) {
                 record = record
@@ -423,7 +429,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
 }
 
 impl RefineState {
-    /// Returns the evaluations so far.
+    /// Returns the number of evaluations so far.
     pub fn calls(&self) -> Calls {
         self.calls
     }

@@ -1,18 +1,19 @@
-//! Checks for posterior mass that the draws do not reach: second moments far from the draws, and spikes in their
-//! middle.
+//! Checks for posterior mass that the draws do not reach. The checks look for second moments far from the draws, and
+//! for spikes in the middle of the draws.
 //!
-//! Draws reveal nothing about points that they do not reach. Neither do their importance weights, their R̂ or their
-//! ESS. A slab a thousand times as wide as the fitted spike may contribute most of the variance with a thousandth of
-//! the mass, and a spike a millionth as wide as the fitted slab may have most of the mass. The test therefore draws
-//! points as for [leaps](super::leaps): the logarithm of the distance is uniform, and either all coordinates vary
-//! together, or one varies and the others come from a standard normal. The density b of this mixture is known. Over the
-//! points with b larger than the standard normal, the means of `p / (Z b)` and of `x² p / (Z b)` are unbiased estimates
-//! of the mass and the second moment that the posterior has there. Jensen compares an approximation with these
-//! estimates before it trusts the approximation ([`beyond`]), and refined draws after they have mixed ([`unanswered`]).
+//! Draws contain no information about points that they do not reach, and neither do their importance weights, their R̂
+//! or their ESS. A slab that is a thousand times as wide as the fitted spike may contribute most of the variance with a
+//! thousandth of the mass. A spike that is a millionth as wide as the fitted slab may have most of the mass. The check
+//! therefore generates points in the same way as for [leaps](super::leaps). The logarithm of the distance is uniform.
+//! Either all coordinates vary together, or one coordinate varies and the others come from a standard normal. The
+//! density b of this mixture is known. Consider the points at which b is larger than the standard normal density. The
+//! means of `p / (Z b)` and of `x² p / (Z b)` over these points are unbiased estimates of the mass and the second
+//! moment that the posterior has there. Jensen compares an approximation with these estimates before it trusts the
+//! approximation ([`beyond`]), and it compares refined draws with them after the draws have mixed ([`unanswered`]).
 //!
-//! Distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5). Each
-//! point by itself is uniform, and n points leave no gap wider than 2.7/n of the range, so they cannot miss a slab by
-//! chance.
+//! The distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5).
+//! Each point by itself is uniform. The gaps between n points are at most 2.7/n of the range, so the points cannot miss
+//! a slab by chance.
 
 use std::f64::consts::{LN_2, TAU};
 use std::ops::Range;
@@ -31,29 +32,31 @@ use crate::psis::{tail_index, tail_index_error};
 
 const LOOKS: usize = 1024;
 
-/// Points per coordinate, if their total exceeds [`LOOKS`]. Half of them change one coordinate alone, so its successive
-/// distances differ by a factor of 3.2. A slab fills several of them: nine tenths of a centred normal's distances lie
-/// within a factor of 31.
+/// The number of points per coordinate, if their total exceeds [`LOOKS`]. Half of these points change one coordinate
+/// alone, so the successive distances of that coordinate differ by a factor of 3.2. A slab contains several of these
+/// distances, because nine tenths of the distances of a centred normal lie within a factor of 31.
 const LOOKS_PER_COORDINATE: usize = 64;
 
-/// Number of points for refined draws, which have cost a hundred times as many gradients. For one of twenty
-/// coordinates, this gives ten distances per factor of forty.
+/// The number of points for refined draws, which have cost a hundred times as many gradients. For one of twenty
+/// coordinates, this number of points yields ten distances per factor of forty.
 const LOOKS_OF_REFINED: usize = 4096;
 
-/// Largest number of values of these points, which the density evaluates in a tenth of a second.
+/// The largest number of values (points times coordinates). The density evaluates them in a tenth of a second.
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
-/// Number of points if the cost of an evaluation is unknown. A solver needs as many evaluations for one start.
+/// The number of points if the cost of an evaluation is unknown. With a solver, a single start takes as many
+/// evaluations.
 const UNKNOWN: usize = 256;
 
-/// The range of [`super::leaps::RANGE`] covers all spikes down to a millionth of a slab's width, and all slabs.
+/// The range of [`super::leaps::RANGE`] includes all slabs, and all spikes down to a millionth of the width of a slab.
 const FURTHEST: f64 = RANGE.1;
 
-/// Number of shells of distances from the middle in one coordinate. Each shell is twice as wide as the one before, and
-/// equally many lie within and beyond one standard deviation. The innermost and outermost shells are unbounded.
+/// The number of shells into which the distances from the middle are divided, in each coordinate. Each shell is twice
+/// as wide as the one before it. Equally many shells lie within and beyond one standard deviation. The innermost shell
+/// extends to 0, and the outermost shell to infinity.
 const SHELLS: usize = 56;
 
-/// Inverse of the golden ratio, the step of the sequence of distances.
+/// The inverse of the golden ratio, which is the step of the sequence of distances.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 const NO_VARIANCE: f64 = 0.5;
@@ -74,8 +77,8 @@ fn count<D: LogDensity>(density: &D, least: usize) -> usize {
     wanted.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
-/// Calls back for the points where b is larger than the standard normal, with `p / (Z b)` and the same ratio for the
-/// normal, or for `own`, an approximation that the map does not make normal.
+/// Calls back for each point at which b is larger than the standard normal density. The callback receives `p / (Z b)`,
+/// and the same ratio for the normal density, or for `own` if the map does not make the approximation normal.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
     own: Option<&Approximation>,
@@ -116,15 +119,15 @@ fn look<D: LogDensity>(
 /// Mass of the posterior that the draws of an approximation do not reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unreached {
-    /// The coordinate whose variance lies far out, or `None` for a spike in the middle.
+    /// The coordinate that has variance far from the draws, or `None` for a spike in the middle of the draws.
     pub coordinate: Option<usize>,
-    /// The ratio of the missed variance to the variance of the approximation, or the ratio of the spike's mass to all
-    /// mass that the draws show.
+    /// The ratio of the missed variance to the variance of the approximation, or the ratio of the mass of the spike to
+    /// the total mass according to the draws.
     pub share: f64,
 }
 
 /// Returns the largest share of variance or mass that the draws of an approximation do not reach, if it is larger than
-/// the policy allows. `log_z` is the log evidence by importance weights. A few points suffice, because a refinement
+/// the policy allows. `log_z` is the log evidence from importance weights. A few points suffice, because a refinement
 /// follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
@@ -159,22 +162,22 @@ pub(crate) fn beyond<D: LogDensity>(
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unanswered {
-    /// Lower bound on the ratio of the missed variance to the variance of the draws, or of the missed mass to all mass
-    /// that the draws show.
+    /// A lower bound on the ratio of the missed variance to the variance of the draws, or of the missed mass to the
+    /// total mass according to the draws.
     pub share: f64,
-    /// Points in the missed mass, `dim × count`. Their share of the chains equals the share of the mass, but is at
-    /// least [`CHAINS`] chains.
+    /// Points in the missed mass (`dim × count`). Their share of the chains equals their share of the mass, but they
+    /// are at least [`CHAINS`] chains.
     pub points: Vec<f64>,
 }
 
-/// Returns the mass or variance of the posterior that draws at `x` (sets of `dim × lanes`, equivalent to `effective`
-/// independent draws) miss, beyond sampling error. The comparison of variances excludes coordinates whose own draws
-/// show an infinite variance.
+/// Returns the mass or variance of the posterior that the draws `x` miss by more than the sampling error. `x` contains
+/// sets of `dim × lanes` draws, which are equivalent to `effective` independent draws. The comparison of variances
+/// excludes coordinates whose own draws indicate an infinite variance.
 ///
 /// The comparison uses masses instead of second moments, because the second moments of a long tail depend on the few
-/// most extreme draws. By contrast, draws have their share of each region that some of them have reached. The regions
-/// of a coordinate are the shells from any one outwards, or inwards: a slab or a spike fills several shells, and a
-/// single shell has too few points for certainty.
+/// most extreme draws. In contrast, if some of the draws have reached a region, the draws have the correct share of
+/// that region. The regions of a coordinate consist of all shells outwards from a shell, or of all shells inwards from
+/// it. A slab or a spike extends over several shells, and a single shell contains too few points for a decision.
 pub(super) fn unanswered<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
@@ -278,7 +281,8 @@ impl Missed {
     }
 }
 
-/// The region extends outwards from shells beyond one standard deviation, and inwards from shells within it.
+/// The region extends outwards from a shell beyond one standard deviation, and inwards from a shell within one standard
+/// deviation.
 fn region_of(from: usize) -> Range<usize> {
     if from < SHELLS / 2 {
         0..from + 1
@@ -355,7 +359,7 @@ fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<O
     own
 }
 
-/// Returns `count` indices, each repeated in proportion to its weight (systematic resampling).
+/// Returns `count` indices, where each index is repeated in proportion to its weight (systematic resampling).
 fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
     let step = weights.iter().sum::<f64>() / count as f64;
     let mut chosen = Vec::with_capacity(count);
@@ -377,8 +381,9 @@ fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     (log_b > log_q).then_some((log_q, log_b))
 }
 
-/// Returns [`BLOCK`] points to evaluate, `dim × BLOCK`. They alternate between a random direction, and one coordinate
-/// with the others from a standard normal.
+/// Returns [`BLOCK`] points at which to evaluate the density (`dim × BLOCK`). The points alternate between two kinds: a
+/// random direction for all coordinates together, and a single coordinate that varies while the others come from a
+/// standard normal.
 fn far_points(
     distances: &Distances<'_>,
     dim: usize,
@@ -429,10 +434,11 @@ mod tests {
     use super::*;
     use jensen_math::special::lgamma;
 
-    /// Relative standard error of the estimated variance that draws miss in a slab of `wide` out of `dim` coordinates.
-    /// Half of the points vary one coordinate, and half vary all. Of their uniform log distances y, the ones with large
-    /// `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is the range
-    /// times `∫ f² / (∫ f)²`, and for the squared coordinate of a direction `3 k / (k + 2)` times that.
+    /// Returns the relative standard error of the estimated variance that draws miss in a slab of `wide` out of `dim`
+    /// coordinates. Half of the points vary one coordinate, and half vary all coordinates. Their log distances y are
+    /// uniform. If k coordinates vary together, the points with large `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute.
+    /// The relative variance is the range times `∫ f² / (∫ f)²`. For the squared coordinate of a direction, it is
+    /// multiplied by `3 k / (k + 2)`.
     fn error_of_looks(dim: usize, wide: usize) -> f64 {
         let k = wide as f64;
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;
@@ -455,7 +461,7 @@ mod tests {
                 };
                 let mut ratio = 0.0;
                 for seed in 0..SEEDS {
-                    // The spike's own draws see only the spike, and its mass is their estimate of the total.
+                    // The draws in the spike only reach the spike, so its mass is their estimate of the total mass.
                     let log_z = (1.0 - share).ln();
                     let found = beyond(
                         &density,
@@ -470,7 +476,7 @@ mod tests {
                 }
                 let wide = if all { dim } else { 1 };
                 let error = error_of_looks(dim, wide);
-                // The worst of all coordinates is reported.
+                // The check reports the worst of all coordinates.
                 let above = error * (2.0 * (wide as f64).ln()).sqrt();
                 let chance = 4.5 * error / (SEEDS as f64).sqrt();
                 assert!(
@@ -512,7 +518,7 @@ mod tests {
                 let mut mass = 0.0;
                 let seeds = 10;
                 for seed in 0..seeds {
-                    // The slab's draws see only the slab, and its mass is their estimate of the total.
+                    // The draws in the slab only reach the slab, so its mass is their estimate of the total mass.
                     let judged = (source(seed), &Policy::default());
                     let found = beyond(&density, &standard(dim), (1.0 - share).ln(), judged);
                     let found = found.expect("a spike with half of the mass");
@@ -550,7 +556,8 @@ mod tests {
                 };
                 let missed = found(&slab, &x, (1.0 - slab.share).ln());
                 let missed = missed.expect("a slab a hundred times as wide");
-                // A hundred times the variance. The subtracted standard errors reduce this in more coordinates.
+                // The missed variance is a hundred times the variance of the draws. In more coordinates, the subtracted
+                // standard errors reduce the reported share.
                 assert!(missed.share < 150.0, "{dim}: {}", missed.share);
                 let wide = missed.points.iter().filter(|x| x.abs() > 10.0);
                 assert!(wide.count() >= CHAINS);

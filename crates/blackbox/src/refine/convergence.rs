@@ -1,7 +1,7 @@
-//! A test whether chains from other optima reach the region of the refined draws.
+//! A test whether chains that start at other optima reach the region of the refined draws.
 //!
-//! The bound of a simple family can have optima at which the posterior has no mode. Hamiltonian transitions move from
-//! such a point to the draws, but they do not leave a mode of the posterior.
+//! The ELBO of a simple family can have optima at points where the posterior has no mode. Hamiltonian transitions move
+//! from such a point to the refined draws, but they do not leave a mode of the posterior.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -19,8 +19,8 @@ use crate::noise::NoiseSource;
 const CHAINS: usize = 8;
 const TRANSITIONS: usize = 128;
 
-/// Quantile of the draws' distances from their mean. A chain must end within this quantile, in coordinates with unit
-/// variances.
+/// A quantile of the distances between the draws and their mean, in coordinates with unit variances. The end of each
+/// chain must be within the distance of this quantile.
 const WITHIN: f64 = 0.999;
 
 pub(super) fn convergence<D: LogDensity>(

@@ -1,10 +1,11 @@
-//! The log evidence from particles at all temperatures.
+//! The log evidence, estimated from particles at all temperatures.
 //!
-//! Every density of the path is `t(x) e^(β r(x))` up to its evidence, with `r = log p − log t`, so the evidences depend
-//! only on the values of `r` for particles at known temperatures. The estimate is the multistate Bennett acceptance
-//! ratio (Shirts and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) /
-//! Z_j`. Forward weights alone miss regions that no particle found at the earlier temperature, such as the neck of a
-//! funnel. The estimate therefore also uses the draws of the last stationary phase, which cover such regions.
+//! Every density on the path is proportional to `t(x) e^(β r(x))`, with `r = log p − log t`. The evidences therefore
+//! depend only on the values of `r` for particles at known temperatures. The estimate is the multistate Bennett
+//! acceptance ratio (Shirts and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j
+//! e^(β_j r_n) / Z_j`. Forward weights alone miss regions that no particle found at the earlier temperature, such as
+//! the neck of a funnel. The estimate therefore also uses the draws of the last stationary phase, which cover such
+//! regions.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -16,12 +17,12 @@ const TOLERANCE: f64 = 1e-4;
 
 const ITERATIONS: usize = 200;
 
-/// Change in the evidence relative to the initial guess, in nats, above which the mixture shares are computed again.
-/// For smaller changes, terms that underflowed to zero remain negligible.
+/// The change of a log evidence from the initial guess, in nats, above which the mixture shares are computed again. For
+/// smaller changes, terms that underflowed to zero remain negligible.
 const FAR: f64 = 30.0;
 
-/// The values of `r` for particles at one temperature, for any number of sets of particles in sequence. They are −∞
-/// where the density is zero.
+/// The values of `r` for particles at one temperature, in any number of consecutive sets of particles. A value is −∞ if
+/// the density is zero.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RatioSet {
     pub beta: f64,
@@ -64,11 +65,11 @@ fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
     log_z
 }
 
-/// Computes the self-consistent log evidences, starting from an initial guess.
+/// Computes the log evidences by a self-consistent iteration that starts from an initial guess.
 ///
-/// With `E_nk` the share of temperature k in the mixture at particle n under the guess, the evidences relative to the
-/// guess are `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`. Only the shares need exponentials. They are computed again if
-/// the guess was far off.
+/// Let `E_nk` be the share of temperature k in the mixture at particle n under the guess. The evidences relative to the
+/// guess then satisfy `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`. Only the shares require exponentials. They are
+/// computed again if the guess was far from the result.
 fn bridge(betas: &[f64], ratios: &[Vec<f64>], guess: &[f64]) -> Vec<f64> {
     let power = |beta: f64, r: f64| if beta == 0.0 { 0.0 } else { beta * r };
     let mut log_z = guess.to_vec();
@@ -124,8 +125,8 @@ mod tests {
     use crate::noise::{NoisePurpose, NoiseSource};
     use jensen_math::simd::Simd;
 
-    /// The standard deviations of the normals go from 2 to 1 along the path, so log Z = ½ log(2π) − log √(2π) 2 for p
-    /// without its constant.
+    /// The standard deviation of the normal densities decreases from 2 to 1 along the path. For p without its
+    /// normalising constant, log Z is therefore ½ log(2π) − log √(2π) 2.
     #[test]
     fn the_evidence_of_a_normal() {
         let ensemble = Ensemble {

@@ -1,13 +1,14 @@
-//! One Hamiltonian transition of all particles at once.
+//! One Hamiltonian transition of all particles, computed for all lanes at once.
 //!
-//! All lanes take the same number of [steps], so every step is one call to the density. Step sizes differ between lanes
-//! by up to a quarter, to prevent periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats along
-//! its trajectory, the lane restarts with more steps of a quarter of the size, up to [`LEVELS`] times. Only such lanes
-//! incur the additional cost. The level reached is a function of position and momentum. The map to the trajectory's end
-//! with reversed momentum therefore preserves the target if it is proposed only when the reverse trajectory reaches the
-//! same level, that is, when no coarser trajectory from the end is accurate enough. This is the choice of step sizes of
-//! Bou-Rabee, Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, made
-//! deterministic. Steps are small in the neck of a funnel and large elsewhere, and detailed balance holds exactly.
+//! All lanes take the same number of [steps], so every step is one call of the density. Step sizes differ between lanes
+//! by up to a quarter, which prevents periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats
+//! along its trajectory, the lane starts again with more steps of a quarter of the size. This happens up to [`LEVELS`]
+//! times, and only such lanes incur the additional cost. The level at which a lane ends is a function of its position
+//! and momentum. The map to the end of the trajectory, with reversed momentum, is proposed only when the reverse
+//! trajectory ends at the same level, that is, when no coarser trajectory from the end is accurate enough. With this
+//! condition, the transition preserves the target. The choice of step sizes is that of Bou-Rabee, Carpenter and
+//! Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, made deterministic. Steps are
+//! small in the neck of a funnel and large elsewhere, and detailed balance holds exactly.
 
 use jensen_density::LogDensity;
 use rayon::prelude::*;
@@ -28,16 +29,17 @@ const SHRINK: f64 = 4.0;
 
 const GROWTH: usize = 2;
 
-/// Range of the energy along a trajectory, in nats, above which the transition tries smaller steps.
+/// The range of the energy along a trajectory, in nats, above which the transition tries smaller steps.
 const WANDER: f64 = 2.0;
 
 const LONGEST: usize = 1024;
 
-/// Smallest number of values per thread. For fewer values, distributing the work costs more than it saves.
+/// The smallest number of values per thread. For fewer values, distributing the work over threads costs more time than
+/// it saves.
 const GRAIN: usize = 1 << 14;
 
-/// Number of values in a part beyond which there are more parts than threads. Every step reads a dozen matrices of this
-/// size, and half a mebibyte of each fits in the cache.
+/// The number of values above which the work is divided into more parts than there are threads. Every step reads a
+/// dozen matrices of the size of a part. Half a mebibyte of each matrix fits in the cache.
 const STRIP: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +52,10 @@ pub(super) struct Stride<'s> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Moved {
-    /// The mean acceptance probability of the largest steps, which determines their size.
+    /// The mean acceptance probability of the largest steps. It determines the step size of later transitions.
     pub acceptance: f64,
     pub moved: usize,
-    /// The number of lanes for which no step size was small enough, except lanes that left the support.
+    /// The number of lanes for which no step size was small enough. Lanes that left the support are not counted.
     pub stuck: usize,
     pub steps: usize,
 }
@@ -70,7 +72,8 @@ struct Arrival {
     particles: Particles,
     momentum: Vec<f64>,
     error: Vec<f64>,
-    /// The largest minus the smallest energy along the trajectory, or infinity if the difference was too large.
+    /// The difference between the largest and the smallest energy along the trajectory. It is infinite if the
+    /// difference was too large.
     wander: Vec<f64>,
     outside: Vec<bool>,
     steps: usize,
@@ -184,7 +187,7 @@ fn reversible<D: LogDensity>(
     good
 }
 
-/// Threads process parts of the lanes if that is worthwhile. Lanes are independent of each other.
+/// The lanes are independent of each other. Threads process parts of them if the work is large enough.
 fn trajectory<D: LogDensity>(
     target: &mut Target<'_, D>,
     start: &Particles,
@@ -215,12 +218,12 @@ fn trajectory<D: LogDensity>(
         })
         .collect();
     let arrival = Arrival::join(&parts);
-    // The number for all lanes together, so that no limit depends on the number of threads.
+    // The number of steps is counted for all lanes together, so that no limit depends on the number of threads.
     target.count(lanes * arrival.steps);
     arrival
 }
 
-/// Uses the density's own gradient if it equals the gradient of the tempered density.
+/// Returns the density's own gradient if it equals the gradient of the tempered density.
 fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
     if slope.is_empty() { grad } else { slope }
 }
@@ -270,7 +273,7 @@ fn part<D: LogDensity>(
             high[l] = high[l].max(end[l]);
             let lost = !end[l].is_finite() || high[l] - low[l] > WANDER;
             if lost {
-                // The lane rests for the remaining steps, at a point where the density can be evaluated.
+                // The lane rests during the remaining steps, at a point where the density can be evaluated.
                 outside[l] = !values[l].is_finite();
                 (high[l], end[l], sizes[l]) = (f64::INFINITY, f64::INFINITY, 0.0);
                 particles.replace(start, &[(l, l)]);

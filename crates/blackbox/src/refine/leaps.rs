@@ -1,14 +1,14 @@
-//! Leaps, which are independent proposals over all scales.
+//! Leaps: independent proposals over all scales of distance.
 //!
-//! Hamiltonian transitions follow the gradient of the density. Between a spike and a slab a thousand times as wide, or
-//! from the middle of a Cauchy distribution to its tails, the gradient does not point the way. Particles that all start
-//! in one region then agree without visiting the other. At the posterior, some particles therefore also receive an
-//! independent proposal in a uniformly random direction. The logarithm of its distance is uniform over twelve powers of
-//! ten, or distributed like the distances of the particles. Proposals alternate between all coordinates together and a
-//! single coordinate. The Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves
-//! the posterior exactly. Such a proposal hits a part of the posterior with mass w with some probability π. Particles
-//! then enter that part about once in `1/π` proposals, and leave it as rarely as its mass requires, whatever the
-//! density in between.
+//! Hamiltonian transitions follow the gradient of the density. Between a spike and a slab that is a thousand times as
+//! wide, or between the middle of a Cauchy distribution and its tails, the gradient does not lead from one region to
+//! the other. If all particles start in one region, they agree without visiting the other. At the posterior
+//! temperature, some particles therefore also receive an independent proposal in a uniformly random direction. The
+//! logarithm of the distance is either uniform over twelve powers of ten, or distributed like the distances of the
+//! particles. Proposals alternate between all coordinates together and a single coordinate. The Metropolis–Hastings
+//! rule for independent proposals (Tierney 1994, section 2.3.3) preserves the posterior exactly. Suppose that such a
+//! proposal hits a part of the posterior, of mass w, with probability π. Particles then enter that part about once in
+//! `1/π` proposals, and leave it as rarely as its mass requires, whatever the density in between.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -17,28 +17,28 @@ use super::map::Map;
 use super::target::{Particles, Target};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Particles per proposed leap in a transition. A transition costs several steps of all particles, so leaps add little
-/// to its cost, and even the shortest stationary phase proposes more than a thousand.
+/// The number of particles per proposed leap in a transition. A transition costs several steps of all particles, so
+/// leaps add little to its cost. Even the shortest stationary phase proposes more than a thousand leaps.
 const EVERY: usize = 4;
 
-/// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from one
-/// ten-thousandth to one hundred million. This range reaches from a spike of width one millionth to a whole unit
-/// normal, and from a normal to any spike that a Gaussian would not fit first. Each power of ten receives a twelfth of
-/// half of the proposals.
+/// The natural logarithms of the smallest and the largest proposed distance, in standard deviations: one ten-thousandth
+/// and one hundred million. Proposals are uniform between them. This range extends from a spike of width one millionth
+/// to a whole unit normal, and from a normal to any spike that a Gaussian would not fit first. Half of the proposals
+/// are divided equally over the twelve powers of ten.
 pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 
 /// The range of proposals for densities whose evaluations in the tails may take a thousand times as long, as with a
-/// solver. Its upper limit is the range of the particles: six standard deviations for the farthest of a few hundred
+/// solver. The upper limit is the range of the particles: six standard deviations for the farthest of a few hundred
 /// draws from the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
 const STEPS: usize = 16;
 
-/// Smallest width of an interval, so that it has a density.
+/// The smallest width of an interval. With a positive width, the interval has a density.
 const NARROW: f64 = 1e-3;
 
-/// A distribution of log distances. Half of its mass is uniform on a range, and half is spread over [`STEPS`] intervals
-/// of equal mass between edges, if there are any.
+/// A distribution of log distances. Half of its mass is uniform on a range. If there are edges, the other half is
+/// distributed over [`STEPS`] intervals of equal mass between them.
 pub(super) struct Distances<'e> {
     pub range: (f64, f64),
     pub edges: &'e [f64],
@@ -72,8 +72,8 @@ impl Distances<'_> {
     }
 }
 
-/// Returns the edges of [`STEPS`] intervals for the distances of all coordinates together, and for the distances of
-/// each coordinate alone. The positions are `dim × lanes`, with any number of sets of particles in sequence.
+/// Returns the edges of [`STEPS`] intervals for the distances in all coordinates together, followed by the edges for
+/// each coordinate alone. The positions are `dim × lanes`, with any number of consecutive sets of particles.
 pub(super) fn shown(x: &[f64], dim: usize, lanes: usize) -> Vec<f64> {
     let particle_sets = || x.chunks(dim * lanes);
     let together = particle_sets().flat_map(|particles| Map::squares(particles, lanes));
@@ -135,7 +135,7 @@ pub(super) fn leap<D: LogDensity>(
         source.fill(NoisePurpose::Leap, iteration, 0, dim, count, &mut direction);
     }
     let lengths = Map::squares(&direction, count);
-    // The log density of the proposal minus the log density of the reverse proposal.
+    // This is the log density of the proposal minus the log density of the reverse proposal.
     let mut lead = vec![0.0; count];
     let mut chances = vec![0.0; count];
     for l in 0..count {
@@ -254,8 +254,8 @@ pub(super) mod tests {
         }
     }
 
-    /// From the spike alone, leaps find the slab and leave it at equal rates. The test takes three seeds of four
-    /// thousand proposals each.
+    /// Particles that all start in the spike find the slab by leaps, and leave it at the same rate. The test uses three
+    /// seeds with four thousand proposals each.
     #[test]
     fn leaps_keep_the_posterior_and_find_all_of_it() {
         for (dim, all) in [(1, true), (3, true), (3, false)] {

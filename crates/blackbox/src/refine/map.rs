@@ -1,10 +1,11 @@
-//! The map under which a fitted approximation is standard normal and the posterior nearly so. For a Gaussian it is `z =
-//! m + A x`. For a conditionally structured Gaussian it is the family's map from the noise, whose Jacobian depends on
-//! the point.
+//! The map under which a fitted approximation is standard normal and the posterior is nearly standard normal. For a
+//! Gaussian the map is `z = m + A x`. For a conditionally structured Gaussian it is the family's map from noise to
+//! draws, whose Jacobian depends on the point.
 //!
-//! A is a square root of the family's covariance: the standard deviations, the Cholesky factor, or for `D² + U Uᵀ` the
-//! matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and `M = Q diag(1/(1 + √(1 + λ))) Qᵀ`, which is square,
-//! unlike the family's map from its noise.
+//! A is a square root of the covariance of the family. It is the diagonal of standard deviations for the mean-field
+//! family, and the Cholesky factor for the full-rank family. For the covariance `D² + U Uᵀ`, it is the matrix `D (I + V
+//! M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and `M = Q diag(1/(1 + √(1 + λ))) Qᵀ`. Unlike the family's map from its
+//! noise, this matrix is square.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::reduce::affine_row;
 
 const MOST_TRANSFORMED: usize = 400;
 
-/// `z = m + A W x`, the family's own map after a whitening estimated from particles.
+/// The map `z = m + A W x`: the family's own map, applied after a whitening W that is estimated from particles.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     mean: Vec<f64>,
@@ -28,12 +29,13 @@ pub(super) struct Map {
     log_det: f64,
     transport: TransportMap,
     structured: Option<StructuredMap>,
-    /// Whether the approximation itself is standard normal under the map, and not only a Gaussian close to it.
+    /// Whether the approximation itself is standard normal under the map. Otherwise only a Gaussian close to the
+    /// approximation is.
     exact: bool,
 }
 
-/// The part of the map that is learned from the particles: W, which acts before the approximation's own map, and tail
-/// transforms after the affine part.
+/// The part of the map that is learned from the particles: the matrix W, which acts before the approximation's own map,
+/// and the tail transforms, which act after the affine part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shown {
     /// The matrix W, or `None` for the identity.
@@ -102,7 +104,7 @@ impl Map {
             _ => {
                 let close = approximation.family().gaussian(omega);
                 let (mean, lower) = close.unwrap_or_else(|| {
-                    // If the covariance is numerically singular, only the standard deviations are used.
+                    // If the covariance is numerically singular, the map uses only the standard deviations.
                     let mut lower = vec![0.0; dim * dim];
                     for (i, sd) in approximation.sd().into_iter().enumerate() {
                         lower[i * dim + i] = sd;
@@ -170,15 +172,16 @@ impl Map {
         }
     }
 
-    /// The global parameters come first among the coordinates of the map. An affine map has none.
+    /// Returns the global parameters, which come first among the coordinates of the map. An affine map has no global
+    /// parameters.
     pub(super) fn globals(&self) -> &[usize] {
         self.structured
             .as_ref()
             .map_or(&[], |structured| structured.family.globals())
     }
 
-    /// Returns whether the map costs far less than the square of the dimension, because the family follows the
-    /// density's structure.
+    /// Returns whether the cost of the map is far below the square of the dimension, because the family uses the
+    /// structure of the density.
     pub(super) fn is_structured(&self) -> bool {
         let precision = |root: &Root| matches!(root, Root::Precision(_));
         self.structured.is_some() || self.roots.iter().any(precision)
@@ -212,8 +215,8 @@ impl Map {
         out
     }
 
-    /// Applies the affine part and the tail transforms. The result is the draws, or the noise of a family that is not
-    /// affine.
+    /// Applies the affine part and the tail transforms. The result is the draws, or the noise if the family is not an
+    /// affine map.
     fn begin(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         let inner = self.rooted(x, lanes);
         if self.structured.is_none() {
@@ -252,9 +255,9 @@ impl Map {
         y
     }
 
-    /// Estimates the tail transforms from sets of particles to which the affine part and the tail transforms of this
-    /// map have been applied. `effective` is the equivalent number of independent draws. Without it, no global
-    /// parameter depends on another.
+    /// Estimates the tail transforms from sets of particles, to which the affine part and the tail transforms of this
+    /// map have already been applied. `effective` is the equivalent number of independent draws. If it is not given, no
+    /// global parameter depends on another.
     pub(super) fn transport_of(
         &self,
         particle_sets: &[f64],
@@ -301,8 +304,8 @@ impl Map {
         family.passes(omega, noise, &mut z, &mut placed.passes);
     }
 
-    /// Computes `out = ∂/∂x` of the log density plus log Jacobian at `x`, from the gradient of the log density at the
-    /// draws.
+    /// Computes the derivative of the log density plus the log Jacobian with respect to `x`, from the gradient of the
+    /// log density at the draws, and writes it to `out`.
     pub(super) fn pull(
         &self,
         x: &[f64],
@@ -396,7 +399,7 @@ mod tests {
                 let z = &z;
                 let back = map.origin(z.clone(), lanes);
                 assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
-                // ⟨g, A x⟩ = ⟨Aᵀ g, x⟩, lane by lane added up.
+                // Checks ⟨g, A x⟩ = ⟨Aᵀ g, x⟩, summed over the lanes.
                 let (g, mut pulled) = (wave(dim * lanes, 1.1), vec![0.0; dim * lanes]);
                 map.pull(&x, &mut placed, &g, lanes, &mut pulled);
                 let centre = map.draws(&vec![0.0; dim * lanes], lanes);
@@ -406,7 +409,7 @@ mod tests {
                     assert!((map.log_det - base.log_det - w.log_det()).abs() < 1e-12);
                 }
             }
-            // log q by the family at draws of its own noise, and by the map.
+            // Compares log q by the family, at draws from its own noise, with log q by the map.
             let noise = wave(family.noise_dim() * lanes, 0.9);
             let noise = Lanes::new(&noise, family.noise_dim(), lanes);
             let (mut z, mut log_q) = (vec![0.0; dim * lanes], vec![0.0; lanes]);
@@ -420,8 +423,8 @@ mod tests {
         }
     }
 
-    /// The map transforms coordinates, and its global parameters depend on each other. The gradient including the log
-    /// Jacobian equals finite differences, and the map is invertible.
+    /// The map transforms coordinates, and its global parameters depend on each other. The test compares the gradient,
+    /// including the log Jacobian, with finite differences, and checks that the map is invertible.
     #[test]
     fn a_transport_is_part_of_the_map() {
         let (dim, lanes) = (9, 2);
@@ -433,8 +436,8 @@ mod tests {
             pattern: Some(Arc::new(Pattern::new(lists))),
         };
         let tail = [0.0, 0.2, 0.7, 0.1, 0.6, 0.3, 1.4];
-        // The first global parameter depends on the second, with weights of 1 on it and its square, and a local
-        // parameter depends on both.
+        // The first global parameter depends on the second and on its square, with weights of 1. A local parameter
+        // depends on both global parameters.
         let of_first = |a, b, c| [a, 0.0, b, 0.0, 0.0, c];
         let triangle = [
             &[3.0, 2.0, 1.0, 0.0, 4.0, 0.3, -0.2, 1.2, 0.8][..],
@@ -467,7 +470,7 @@ mod tests {
             let mut placed = Placed::default();
             map.apply(&x, lanes, &mut placed);
             assert_eq!(placed.log_det, map.log_dets(&x, lanes));
-            // Of the log density Σ cᵢ zᵢ.
+            // This is the gradient of the log density Σ cᵢ zᵢ.
             let slope = wave(dim, 0.9);
             let value = |x: &[f64]| -> Vec<f64> {
                 let (z, mut out) = (map.draws(x, lanes), map.log_dets(x, lanes));

@@ -1,21 +1,24 @@
-//! Diagnostics of mixing: nested R̂, effective sample size, Monte-Carlo standard error.
+//! Diagnostics of mixing: nested R̂, the effective sample size and the Monte-Carlo standard error.
 //!
-//! Draws of a quantity are ordered by time, then by population, then by chain: draw `t (P K) + p K + k`. The K chains
-//! of a population start at the same point, so the spread of the population means shows how much they still depend on
-//! that point (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R̂*, Bayesian Analysis 2024):
-//! `nR̂ = √(1 + B/W)`, where B is the variance of the population means. W is the mean over populations of the variance
-//! between the chains plus the variance within them.
+//! The draws of a quantity are ordered by time, then by population, then by chain: draw `t (P K) + p K + k`. The K
+//! chains of a population start at the same point, so the spread of the population means shows how much the chains
+//! still depend on that point (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R̂*, Bayesian
+//! Analysis 2024). The diagnostic is `nR̂ = √(1 + B/W)`, where B is the variance of the population means. For each
+//! population, the variance between its chains and the variance within its chains are added, and W is the mean of these
+//! sums.
 //!
-//! The standard error of the mean comes from the spread of the chain means or of the population means, whichever is
-//! larger. The effective sample size is the variance divided by the square of that standard error.
+//! The standard error of the mean is computed from the spread of the chain means or from that of the population means,
+//! whichever is larger. The effective sample size is the variance divided by the square of the standard error.
 //!
-//! Dependence on the start that all populations share does not appear as spread between populations. Chains that all
-//! start in the middle of a long arm agree until one of them reaches its end. The diagnostics therefore also test for a
-//! trend over time, in units of its standard error between chains. At that point the chains of a population have
-//! separated, and a false alarm costs only another stationary phase.
+//! If all populations depend on the start in the same way, this dependence does not appear as a spread between
+//! populations. For example, chains that all start in the middle of a long arm agree until one of them reaches the end
+//! of the arm. The diagnostics therefore also test for a trend over time, in units of the standard error of the trend
+//! between chains. At that point the chains of a population have separated, and a false alarm only costs one more
+//! stationary phase.
 //!
-//! Among thousands of mixed quantities, some have population means that are far apart by chance. The diagnostics
-//! therefore compare the worst quantity with the expected worst of the same number of quantities.
+//! Among thousands of quantities that have mixed, some have population means that are far apart by chance. The
+//! diagnostics therefore compare the worst quantity with the worst value that is expected among the same number of
+//! quantities.
 
 use jensen_math::special::gamma_p;
 use serde::{Deserialize, Serialize};
@@ -38,15 +41,16 @@ impl Ensemble {
         self.populations * self.chains
     }
 
-    /// Returns the mixing of the draws of one quantity, for an integer number of times.
+    /// Returns the mixing diagnostics for the draws of one quantity. `draws` must contain the same number of draws of
+    /// each chain.
     ///
-    /// A constant quantity has mixed. A quantity that is not finite at some draw has not mixed.
+    /// A constant quantity counts as mixed. A quantity that is not finite at some draw counts as not mixed.
     pub fn judge(&self, draws: &[f64]) -> Mixing {
         self.worst(draws, 1.0)
     }
 
-    /// Returns the diagnostics for the worst of many quantities. The factor `chance` multiplies the variance that their
-    /// population means are expected to have by chance.
+    /// Returns the diagnostics for the worst of many quantities. `chance` is the factor by which chance is expected to
+    /// increase the variance of its population means.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -97,7 +101,7 @@ impl Ensemble {
         }
     }
 
-    /// Computes the slope of a straight line through the draws against time, in standard errors.
+    /// Computes the slope of a straight line that is fitted to the draws over time, divided by its standard error.
     fn drift(&self, draws: &[f64]) -> f64 {
         let lanes = self.lanes();
         let middle = 0.5 * (draws.len() / lanes - 1) as f64;
@@ -121,8 +125,8 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// Returns the worse of the diagnostics of a quantity and of its squared distance from its mean, so that the spread
-    /// must also have mixed.
+    /// Returns the worse of two diagnostics: that of a quantity, and that of the squared distance of the quantity from
+    /// its mean. The spread of the quantity must therefore also have mixed.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }
@@ -150,7 +154,7 @@ fn worse(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
     }
 }
 
-/// The diagnostics of one quantity.
+/// The diagnostics of mixing for one quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mixing {
     /// The nested R̂.
@@ -159,21 +163,23 @@ pub struct Mixing {
     pub ess: f64,
     /// The standard deviation of the draws.
     pub sd: f64,
-    /// The trend over time, in standard errors.
+    /// The trend over time, divided by its standard error.
     #[serde(default)]
     pub drift: f64,
 }
 
-/// The largest nested R̂ of draws that have mixed (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, section 5).
+/// The largest nested R̂ at which draws count as mixed (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, section
+/// 5).
 pub const RHAT_LIMIT: f64 = 1.01;
 
-/// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
+/// The number of quantities for which the limits need no correction. These are five coordinates, their spreads and the
+/// log density.
 const FEW: usize = 11;
 
-/// Computes the ratio of the largest variance of population means among the given number of mixed quantities to the
-/// largest variance among [`FEW`]. It uses the median of the largest of that many χ² variables. With eight populations
-/// the ratio is 1.5 for a hundred coordinates and 2.4 for ten thousand. Without this correction, the worst quantity
-/// would require more draws by the same factor.
+/// Consider the largest variance of population means among the given number of mixed quantities. The function computes
+/// the ratio of this variance to the largest variance among [`FEW`] quantities, using the median of the largest of that
+/// many χ² variables. With eight populations, the ratio is 1.5 for a hundred coordinates and 2.4 for ten thousand.
+/// Without this correction, the worst quantity would require more draws by the same factor.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {
@@ -199,8 +205,8 @@ impl Mixing {
         drift: f64::NAN,
     };
 
-    /// Returns whether nested R̂, the effective sample size and the drift are within their limits, given the number of
-    /// quantities that are judged together.
+    /// Returns whether nested R̂, the effective sample size and the drift are within their limits. The limits depend on
+    /// the number of quantities that are judged together.
     pub fn is_good_of(&self, quantities: usize, policy: &Policy) -> bool {
         self.rhat <= RHAT_LIMIT
             && self.ess >= policy.effective_draws
@@ -274,7 +280,7 @@ mod tests {
         assert!((many / few - 1.0).abs() < 0.25, "{many}, {few}");
         assert_eq!(chance(8, 5), 1.0);
         assert!((chance(8, 201) - 1.5).abs() < 0.1 && (chance(8, 20_001) - 2.4).abs() < 0.1);
-        // Dependence on the start remains visible among many quantities.
+        // Dependence on the start remains detectable among many quantities.
         let mut draws = normals(40, 3);
         let shifts = normals(1, 4);
         for (i, x) in draws.iter_mut().enumerate() {
@@ -285,7 +291,8 @@ mod tests {
 
     #[test]
     fn tails_make_spreads_vague() {
-        // Of normals 1/√(2n); of their cubes, with E x¹² / (E x⁶)² = 46, ½ √(45/n).
+        // For normal draws, the relative standard error is 1/√(2n). For their cubes, it is ½ √(45/n), because E x¹² /
+        // (E x⁶)² = 46.
         let draws = normals(80, 2);
         let count = draws.len() as f64;
         let own = ENSEMBLE.error_of_spread(&draws);
@@ -308,14 +315,14 @@ mod tests {
         }
         let mixing = ENSEMBLE.judge(&draws);
         assert!(mixing.rhat > 1.05 && mixing.ess < 200.0, "{mixing:?}");
-        // Chains that never move from different points do not mix with more draws.
+        // Chains that never move from their different starting points do not mix, however many draws there are.
         let still: Vec<f64> = normals(1, 5).repeat(100);
         assert!(ENSEMBLE.judge(&still).ess < 200.0);
     }
 
     #[test]
     fn what_all_chains_remember_alike_is_seen() {
-        // Every chain begins two standard deviations too far to the right and comes back slowly.
+        // Every chain begins two standard deviations to the right of the centre and returns slowly.
         let mut draws = normals(40, 7);
         for (i, x) in draws.iter_mut().enumerate() {
             *x += 2.0 * (-((i / 128) as f64) / 10.0).exp();

@@ -1,19 +1,20 @@
-//! Refinement of an approximation to draws of the posterior, which also assess the approximation.
+//! Refinement of an approximation, which yields draws of the posterior and a judgement of the approximation.
 //!
 //! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly standard normal, and one call
-//! to the density evaluates hundreds of particles. Independent populations of particles start from a widened
-//! approximation and move to the posterior through a sequence of temperatures. Hamiltonian transitions then move them
-//! until their draws have mixed. Only the starting points and the coordinates of the method are variational. The
-//! evidence measures the quality of the approximation: `KL(q‖p) = log Z − ELBO`.
+//! of the density evaluates hundreds of particles. Independent populations of particles start from a widened
+//! approximation and move to the posterior through a sequence of temperatures. Hamiltonian transitions then move the
+//! particles until their draws have mixed. Only the starting points and the coordinates of the method come from the
+//! variational approximation. The evidence measures the quality of the approximation: `KL(q‖p) = log Z − ELBO`.
 //!
-//! Stationary phases of 16, 32, 64, … transitions follow one another. Each phase chooses coordinates and a step size
-//! from the previous one, and keeps both while it records. The method assesses each phase alone, and then together with
-//! the previous phase. In the first phase, the chains of a population start at one particle far from the others, so
-//! nested R̂ shows their dependence on that particle. The refinement ends with a stationary phase that has mixed,
-//! unless chains that are then moved far into a tail stay there. In that case the refinement repeats the phase with
-//! these chains. If the remaining budget of gradients allows less than half of such a phase, the refinement ends with
-//! reasons against its draws. The cost in gradients is at most the stated limit, or twice that if a stationary phase
-//! has nearly mixed, and usually a tenth of the limit.
+//! Tempering is followed by stationary phases of 16, 32, 64, … transitions. Each phase chooses coordinates and a step
+//! size from the draws of the previous phase, and keeps both while it records draws. The method assesses each phase
+//! alone, and then together with the previous phase. In the first phase, the chains of a population start at one
+//! particle that is far from the other particles, so that nested R̂ shows their dependence on that particle. The
+//! refinement ends with a stationary phase that has mixed, unless chains that are afterwards moved far into a tail stay
+//! there. In that case, the refinement repeats the phase with these chains. If the remaining budget of gradients allows
+//! less than half of such a phase, the refinement ends and reports the reasons not to use its draws. The cost in
+//! gradients is at most the stated limit, or twice that limit if a stationary phase has nearly mixed. Usually it is a
+//! tenth of the limit.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -8,12 +8,12 @@ use crate::approximation::{Draws, LoadError};
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
-/// A temperature between the widened approximation and the posterior.
+/// One temperature on the path between the widened approximation and the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TemperatureStep {
     /// The inverse temperature.
     pub beta: f64,
-    /// The effective share of the particles when they are reweighted to this temperature.
+    /// The effective share of the particles after they are reweighted to this temperature.
     pub share: f64,
     /// The mean acceptance rate of the transitions at this temperature.
     pub acceptance: f64,
@@ -21,10 +21,11 @@ pub struct TemperatureStep {
     pub moves: usize,
 }
 
-/// A stationary phase of transitions at the posterior.
+/// A stationary phase of transitions at the temperature of the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationaryPhase {
-    /// The number of recorded transitions. One unrecorded transition precedes every four recorded ones.
+    /// The number of recorded transitions. For every four recorded transitions, one unrecorded transition precedes the
+    /// phase.
     pub transitions: usize,
     /// The step size in standard deviations.
     pub step_size: f64,
@@ -34,7 +35,7 @@ pub struct StationaryPhase {
     pub stuck: f64,
     /// The log evidence in nats.
     pub log_evidence: Estimate,
-    /// The worst diagnostics of the coordinates, their spreads and the log density.
+    /// The worst diagnostics among the coordinates, their spreads and the log density.
     pub mixing: Mixing,
 }
 
@@ -51,45 +52,46 @@ impl Default for StationaryPhase {
     }
 }
 
-/// Draws of the posterior, with the resulting assessment of the approximation.
+/// Draws of the posterior, together with the judgement of the approximation that they allow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refined {
     /// The arrangement of the chains.
     pub ensemble: Ensemble,
-    /// Equally weighted draws on the unconstrained scale, in the order that [`Ensemble::judge`] expects, and the
-    /// approximation's log density at them.
+    /// The draws on the unconstrained scale, with equal weights, in the order that [`Ensemble::judge`] expects. `log_q`
+    /// is the log density of the approximation at the draws.
     pub draws: Draws,
-    /// The log density of the draws.
+    /// The log density of the posterior at the draws.
     pub log_p: Vec<f64>,
-    /// The log evidence of the region that the draws reach, in nats. With improper priors or dropped constants it is
-    /// known only up to a constant.
+    /// The log evidence of the region that the draws reach, in nats. If the priors are improper or constants were
+    /// dropped, the log evidence is known only up to a constant.
     pub log_evidence: Estimate,
     /// The worst diagnostics of the last stationary phase.
     pub mixing: Mixing,
-    /// The temperatures.
+    /// The temperatures between the widened approximation and the posterior.
     pub ladder: Vec<TemperatureStep>,
-    /// The stationary phases.
+    /// The stationary phases in the order in which they ran.
     pub stationary_phases: Vec<StationaryPhase>,
-    /// The number of evaluations.
+    /// The number of evaluations of the density.
     pub calls: Calls,
-    /// Other optima of the bound from which chains have reached the draws. The posterior has no mode at these optima.
+    /// Other optima of the ELBO from which chains have reached the draws. The posterior has no mode at these optima.
     pub converged_from: Vec<Vec<f64>>,
-    /// The reasons not to use the draws, one sentence each without the full stop. The list is empty if the draws have
-    /// mixed.
+    /// The reasons not to use the draws, as one sentence per reason without the full stop. The list is empty if the
+    /// draws have mixed.
     pub reasons: Vec<String>,
 }
 
 /// Refined draws in their stored form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefinedDraws {
-    /// Equally weighted draws on the unconstrained scale, with the approximation's log density.
+    /// The draws on the unconstrained scale, with equal weights. `log_q` is the log density of the approximation at the
+    /// draws.
     pub draws: Draws,
-    /// The log density of the draws.
+    /// The log density of the posterior at the draws.
     pub log_p: Vec<f64>,
 }
 
 impl RefinedDraws {
-    /// Reads the output of [`Refined::encode`], and the identity stored with it.
+    /// Reads refined draws from the output of [`Refined::encode`], together with the stored identity.
     ///
     /// # Errors
     /// Fails if the bytes are damaged, have another format version or are not refined draws.
@@ -125,7 +127,7 @@ impl Refined {
         self.reasons.is_empty()
     }
 
-    /// Returns the draws as safetensors bytes. The header names their model and data.
+    /// Returns the draws in safetensors format. The header identifies the model and the data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         let mut archive = Archive::new();
         let shape = vec![self.draws.dim, self.draws.count];
@@ -135,7 +137,7 @@ impl Refined {
         Checkpoint::of_result(identity.clone(), archive).encode()
     }
 
-    /// Computes the divergence KL(q‖p) of the approximation in nats, which is `log Z` minus its ELBO.
+    /// Computes the divergence KL(q‖p) of the approximation in nats. It is `log Z` minus the ELBO of the approximation.
     pub fn divergence(&self, elbo: Estimate) -> Estimate {
         Estimate {
             mean: self.log_evidence.mean - elbo.mean,

@@ -1,4 +1,4 @@
-//! Square roots of covariances, which map positions with unit variance to positions of a family or of particles.
+//! Square roots of covariances. They map positions with unit variances to positions of a family or of particles.
 
 use jensen_math::simd::LANES;
 
@@ -9,14 +9,14 @@ use crate::reduce::{affine_row, axpy, combine, sum};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Root {
     Diagonal(Vec<f64>),
-    /// A lower triangle stored as a full square, with its transpose.
+    /// A lower triangular matrix, stored as a full square matrix together with its transpose.
     Lower {
         lower: Vec<f64>,
         transposed: Vec<f64>,
     },
-    /// `D (I + V M Vᵀ)`.
+    /// The matrix `D (I + V M Vᵀ)`.
     LowRank(LowRankRoot),
-    /// `L⁻ᵀ` of a sparse precision `L Lᵀ`.
+    /// The matrix `L⁻ᵀ` for a sparse precision `L Lᵀ`.
     Precision(PrecisionRoot),
 }
 
@@ -32,14 +32,14 @@ impl PartialEq for PrecisionRoot {
     }
 }
 
-/// `D (I + V M Vᵀ)`, where V is `dim × rank`.
+/// The matrix `D (I + V M Vᵀ)`, where V is a `dim × rank` matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LowRankRoot {
     scale: Vec<f64>,
     v: Vec<f64>,
     transposed: Vec<f64>,
     inner: Vec<f64>,
-    /// M' such that `(I + V M Vᵀ)⁻¹ = I + V M' Vᵀ`.
+    /// The matrix M' for which `(I + V M Vᵀ)⁻¹ = I + V M' Vᵀ`.
     inverse: Vec<f64>,
     rank: usize,
 }
@@ -55,7 +55,7 @@ impl Root {
         Self::Lower { lower, transposed }
     }
 
-    /// Computes `A x`, where x is `dim × lanes`.
+    /// Computes `A x`, where x is a `dim × lanes` matrix.
     pub(super) fn times(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         match self {
@@ -169,7 +169,7 @@ impl Root {
 }
 
 impl LowRankRoot {
-    /// Creates the root of `D² + U Uᵀ`, with the logarithms of D and with U as `dim × rank`.
+    /// Creates the root of `D² + U Uᵀ` from the logarithms of the elements of D and from the `dim × rank` matrix U.
     pub(super) fn new(log_sd: &[f64], factors: &[f64], rank: usize) -> Self {
         let scale: Vec<f64> = log_sd.iter().map(|l| l.exp()).collect();
         let rows = factors.chunks(rank).zip(&scale);
@@ -234,7 +234,7 @@ impl LowRankRoot {
         multiply_panel(Shape::Full, &self.v, &mixed, lanes, x);
     }
 
-    /// Returns the eigenvalues of `Vᵀ V`, and its eigenvectors, concatenated.
+    /// Returns the eigenvalues of `Vᵀ V`, followed by the eigenvectors, one after another.
     fn spectrum(&self) -> (Vec<f64>, Vec<f64>) {
         let rank = self.rank;
         let mut gram = vec![0.0; rank * rank];
@@ -244,7 +244,7 @@ impl LowRankRoot {
             }
         }
         let (mut values, vectors) = eigen_symmetric(&gram, rank);
-        // Rounding errors may lie below zero.
+        // Rounding errors can make eigenvalues negative.
         values.iter_mut().for_each(|value| *value = value.max(0.0));
         (values, vectors)
     }
@@ -274,17 +274,18 @@ enum Shape {
     Full,
 }
 
-/// Lanes whose rows are copied together, so that the multiplication reads them from the nearest cache. 300 rows of 16
-/// lanes fill this cache.
+/// The number of lanes whose rows are copied together, so that the multiplication reads them from the nearest cache.
+/// 300 rows of 16 lanes fill this cache.
 const PANEL: usize = 16;
 
-/// Computes `out = A x` for a triangular square A, four rows at a time over the columns that may be nonzero.
+/// Computes `out = A x` for a triangular square matrix A. The function processes four rows at a time, and only the
+/// columns that may be nonzero.
 fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);
     for first in (0..lanes).step_by(PANEL) {
         let given = PANEL.min(lanes - first);
-        // Additional lanes of a full vector cost less than the remainder of a vector.
+        // Computing additional lanes to fill a vector costs less than treating the remainder separately.
         let width = given.next_multiple_of(LANES);
         let panel = &mut panel[..dim * width];
         for (to, x) in panel.chunks_mut(width).zip(x.chunks(lanes)) {
@@ -300,7 +301,7 @@ fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     }
 }
 
-/// Adds the product to `out`, for few lanes. [`multiply`] calls this function for each panel.
+/// Adds the product to `out` for a small number of lanes. [`multiply`] calls this function for each panel.
 fn multiply_panel(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     for (four, rows) in out.chunks_mut(4 * lanes).enumerate() {

@@ -9,9 +9,10 @@ use super::mixing::Ensemble;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefineWhen {
-    /// The fit is refined if the policy chooses method and family, the approximation alone is not trusted, and mixed
-    /// draws would be trusted. This excludes posteriors that appear improper or have modes that chains do not connect.
-    /// Jensen reports a fit with a requested method or family without refinement.
+    /// The fit is refined under three conditions: the policy chooses the method and the family, the approximation alone
+    /// is not trusted, and mixed draws would be trusted. The last condition excludes posteriors that appear improper,
+    /// and posteriors with modes between which chains do not move. A fit with a requested method or family is reported
+    /// without refinement.
     #[default]
     Auto,
     /// The fit is never refined.
@@ -26,14 +27,15 @@ pub enum RefineWhen {
 pub struct RefineSettings {
     /// The condition under which the fit is refined.
     pub when: RefineWhen,
-    /// The number of populations, and of chains in each.
+    /// The number of populations, and the number of chains in each population.
     pub ensemble: Ensemble,
 }
 
 impl Default for RefineSettings {
-    /// Returns eight populations of 32 chains, because 256 lanes fill a call to the density. A nested R̂ of 1.01 is
-    /// then as strict as 400 effective draws, given the spread of the population means. With 16 populations it would be
-    /// as strict as 800 effective draws, which take 1.5 times as many transitions on funnels.
+    /// Returns settings with eight populations of 32 chains, because 256 lanes make full use of one call of the
+    /// density. Given the spread of the population means, a nested R̂ of 1.01 is then as strict as 400 effective draws.
+    /// With 16 populations it would be as strict as 800 effective draws, which take 1.5 times as many transitions on
+    /// funnels.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,
@@ -46,7 +48,7 @@ impl Default for RefineSettings {
 }
 
 impl RefineSettings {
-    /// Returns the default settings with this condition for refinement.
+    /// Returns the default settings, but with the given condition for refinement.
     pub fn of(when: RefineWhen) -> Self {
         Self {
             when,
@@ -54,15 +56,15 @@ impl RefineSettings {
         }
     }
 
-    /// Files omit default settings, so that the files of runs without refinement do not change.
+    /// Default settings are omitted from files, so that the files of runs without refinement do not change.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Checks that there are populations and chains.
+    /// Checks that there is at least one population and one chain.
     ///
     /// # Errors
-    /// Fails with a sentence that names the setting and its value.
+    /// Fails with a sentence that contains the setting and its value.
     pub fn validate(&self) -> Result<(), SettingError> {
         let Ensemble {
             populations,

@@ -1,4 +1,4 @@
-//! The state of a refinement as plain data.
+//! The state of a refinement in the form of plain data.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
@@ -34,10 +34,10 @@ impl Phase {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Recording {
     pub x: Vec<f64>,
-    /// The log densities without the Jacobian of the map.
+    /// The log densities at the particles, without the Jacobian of the map.
     pub log_p: Vec<f64>,
-    /// The squared distances of the particles from the approximation's mean, in coordinates in which the approximation
-    /// is standard normal.
+    /// The squared distances between the particles and the mean of the approximation, in coordinates in which the
+    /// approximation is standard normal.
     pub squares: Vec<f64>,
 }
 
@@ -63,7 +63,7 @@ impl Recording {
     }
 }
 
-/// The state of a [`Refine`](super::Refine).
+/// The state of a [`Refine`](super::Refine) between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefineState {
     pub(super) ensemble: Ensemble,
@@ -71,17 +71,17 @@ pub struct RefineState {
     pub(super) circles: Vec<bool>,
     pub(super) particles: Particles,
     pub(super) anchor: Vec<f64>,
-    /// The transport map learned from the particles, beyond the approximation's own map.
+    /// The part of the transport map that is learned from the particles and added to the approximation's own map.
     pub(super) shown: Shown,
     pub(super) log_size: f64,
     pub(super) length: f64,
     pub(super) beta: f64,
-    /// The values of `log p − log t` at the end of every temperature.
+    /// The values of `log p − log t` for the particles at the end of every temperature.
     pub(super) ratio_sets: Vec<RatioSet>,
     pub(super) moves: usize,
     pub(super) recording: Recording,
     pub(super) every: usize,
-    /// The number of recorded times that come from the previous stationary phase.
+    /// The number of recorded times that were taken over from the previous stationary phase.
     pub(super) kept: usize,
     pub(super) distances: Vec<f64>,
     pub(super) ladder: Vec<TemperatureStep>,

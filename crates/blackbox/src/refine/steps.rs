@@ -1,21 +1,22 @@
-//! Steps of positions and momenta, in one pass over their inputs.
+//! Steps of positions and momenta, each computed in one pass over its inputs.
 //!
-//! Each step moves all coordinates independently between two half kicks. Straight moves with gradient kicks are
-//! leapfrog steps. For a standard normal in d coordinates, their energy error requires step sizes proportional to
-//! `d^(−1/4)`. If positions follow the circles of a standard normal, and kicks use the gradient minus the gradient of
-//! the normal, only the non-normal part causes errors, regardless of the number of coordinates (Beskos, Pinski,
-//! Sanz-Serna and Stuart, *Hybrid Monte Carlo on Hilbert spaces*, Stochastic Processes and their Applications 121,
-//! 2011; Shahbaba, Lan, Johnson and Neal, *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). For long
-//! tails circles are worse, because kicks must cancel the inward pull of the circles. The many nearly normal
-//! coordinates therefore use circles, and the few coordinates on which all others depend do not.
+//! Each step moves all coordinates independently between two half kicks of the momenta. Straight moves with kicks by
+//! the gradient are leapfrog steps. For a standard normal in d coordinates, the energy error of leapfrog steps requires
+//! step sizes proportional to `d^(−1/4)`. Alternatively, positions move along the circles that a standard normal
+//! implies, and kicks use the gradient minus the gradient of the normal. Only the non-normal part of the density then
+//! causes errors, regardless of the number of coordinates (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid Monte Carlo
+//! on Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba, Lan, Johnson and Neal, *Split
+//! Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). For long tails, circles are worse than straight moves,
+//! because the kicks must cancel the inward pull of the circles. The many nearly normal coordinates therefore move
+//! along circles, and the few coordinates on which all others depend move straight.
 
 use jensen_math::simd::Simd;
 
 use super::target::Particles;
 
-/// Largest variance of the difference between the gradient and the gradient of a standard normal at which a coordinate
-/// follows circles. For the logarithm of a scale the variance is at least a half. For the linear predictor of Poisson
-/// counts or of a regression it is a few hundredths.
+/// The largest variance of the difference between the gradient and the gradient of a standard normal at which a
+/// coordinate moves along circles. This variance is at least a half for the logarithm of a scale, and a few hundredths
+/// for the linear predictor of Poisson counts or of a regression.
 const NEARLY_NORMAL: f64 = 0.1;
 
 pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
@@ -30,8 +31,8 @@ pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
     near.collect()
 }
 
-/// Makes half a kick of the momenta at positions x, followed by a step of positions and momenta. Step sizes differ
-/// between lanes.
+/// Applies half a kick to the momenta at the positions x, and then moves positions and momenta by one step. Step sizes
+/// differ between lanes.
 pub(super) fn begin(
     circles: &[bool],
     x: &mut [f64],
@@ -45,7 +46,7 @@ pub(super) fn begin(
     begin_kernel(Simd::detect(), circles, x, momentum, grad, &half, along);
 }
 
-/// Makes the other half of the kick at the end of the step, and returns the squared lengths of the momenta.
+/// Applies the other half of the kick at the end of the step, and returns the squared lengths of the momenta.
 pub(super) fn end(
     circles: &[bool],
     x: &[f64],
@@ -171,7 +172,8 @@ mod tests {
 
     #[test]
     fn long_tails_are_not_nearly_normal() {
-        // A normal of variance 1.2, and the logarithm of an exponential in units of its standard deviation.
+        // The two densities are a normal with variance 1.2, and the logarithm of an exponential variable in units of
+        // its standard deviation.
         let quantile = |l: usize| (l as f64 + 0.5) / 256.0;
         let normal = |l| 1.2f64.sqrt() * jensen_math::special::inv_phi(quantile(l));
         let scale = std::f64::consts::PI / 6f64.sqrt();

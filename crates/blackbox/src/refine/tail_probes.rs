@@ -1,16 +1,18 @@
-//! A test for separated tail modes, which are regions far out in a tail with appreciable mass that chains rarely visit.
+//! A test for separated tail modes. These are regions far out in a tail that have appreciable mass, but that chains
+//! rarely visit.
 //!
-//! The logarithm of a scale may have its mode where the data determine it, and also a separated tail mode, nearly flat
-//! and tens of standard deviations long. An example is a precision with the prior gamma(0.001, 0.001). Chains move
-//! between the two once in a few hundred transitions, and agree long before the separated tail mode has its share of
-//! the chains. After draws have mixed, tail probes therefore move a few chains out along a coordinate, by transitions
-//! of `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then release them. If
-//! the tails decay at least exponentially, the chains return within a few transitions. If most chains have not
-//! returned, the chains still in the tail join the other chains, and another stationary phase follows.
+//! The logarithm of a scale may have a mode where the data determine it and, in addition, a separated tail mode that is
+//! nearly flat and tens of standard deviations long. An example is a precision with the prior gamma(0.001, 0.001).
+//! Chains move between the two modes once in a few hundred transitions. The chains therefore agree long before the
+//! separated tail mode has its share of them. After draws have mixed, tail probes move a few chains out along a
+//! coordinate, and then release them. The probes use transitions of `p(z) exp(3 min(u, 8))`, where u is the distance of
+//! the coordinate from its median in standard deviations. If the tails decay at least exponentially, the chains return
+//! within a few transitions. If most chains have not returned, the chains that are still in the tail join the other
+//! chains, and another stationary phase follows.
 //!
 //! The probes test the logarithms and logits with the longest tails, in at most [`MOST`] directions. They skip
-//! densities with evaluations that take much longer than others, because in such regions a solver may need a thousand
-//! times as long.
+//! densities for which some evaluations take much longer than others, because a solver may need a thousand times as
+//! long in such regions.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Scale};
 use rayon::prelude::*;
@@ -23,7 +25,7 @@ use crate::noise::NoiseSource;
 
 const MOST: usize = 8;
 
-/// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode. A normal has 1.5.
+/// The mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode. For a normal, the mean is 1.5.
 const SHORT: f64 = 1.0;
 
 const QUARTILES: f64 = 1.349;
@@ -33,19 +35,21 @@ pub(super) const CHAINS: usize = 16;
 const OUT: u64 = 16;
 const BACK: u64 = 24;
 
-/// Slope of the tilt, in nats per standard deviation. In a normal density chains reach three standard deviations, and
-/// so cross saddles up to four and a half nats below the mode.
+/// The slope of the tilt, in nats per standard deviation. In a normal density, chains reach three standard deviations
+/// with this tilt, and can therefore cross saddles that are up to four and a half nats below the mode.
 const SLOPE: f64 = 3.0;
 
-/// Largest distance of the tilt from the median, in standard deviations. Beyond it, the tilt is constant.
+/// The distance from the median up to which the density is tilted, in standard deviations. Beyond it, the tilt is
+/// constant.
 const FAR: f64 = 8.0;
-/// Largest distance from the median at which a chain has returned, in standard deviations.
+/// The largest distance from the median at which a chain counts as returned, in standard deviations.
 const RETURNED: f64 = 2.0;
 
-/// The keys of the probes' random numbers are iterations after this number. No refinement reaches it.
+/// The first key of the probes' random numbers. The keys are iterations after this number, which no refinement reaches.
 const KEYED: u64 = 1 << 40;
 
-/// A density multiplied by the exponential of `slope · (z_i − far)`, up to `far` in the direction of the slope.
+/// A density that is multiplied by the exponential of `slope · (z_i − far)`. The exponent is constant beyond `far` in
+/// the direction of the slope.
 struct Tilted<'d, D> {
     density: &'d D,
     coordinate: usize,
@@ -102,7 +106,8 @@ impl<D: LogDensity> LogDensity for Tilted<'_, D> {
     }
 }
 
-/// The standard deviation comes from the quartiles. Its sign is the outward direction.
+/// A coordinate and the direction in which it is probed. The standard deviation is computed from the quartiles, and its
+/// sign is the outward direction.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
     coordinate: usize,
@@ -137,7 +142,7 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
         along.iter().map(|u| u.max(0.0).powi(4)).sum::<f64>() / lanes as f64
     };
     let mut tails: Vec<(f64, Direction)> = both.map(|d| (tail(&d), d)).collect();
-    // Equal quartiles do not determine a unit.
+    // If the quartiles are equal, they do not determine a unit.
     tails.retain(|(tail, _)| *tail > SHORT && tail.is_finite());
     tails.sort_by(|a, b| b.0.total_cmp(&a.0));
     tails.truncate(MOST);
@@ -145,7 +150,7 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
 }
 
 /// Returns [`CHAINS`] positions for each direction in which at least half of the chains stayed in the tail, and the
-/// cost of the probes. The chains start from `particles`.
+/// cost of the probes. The chains of the probes start from `particles`.
 pub(super) fn tail_modes<D: LogDensity>(
     (density, map): (&D, &Map),
     particles: &Particles,
@@ -250,7 +255,7 @@ mod tests {
         (-0.5 * u * u, -u)
     }
 
-    /// The density is normal up to 2.5, and constant from there to 30.
+    /// The density is normal up to 2.5, and constant from there up to 30.
     fn tail_mode(u: f64) -> (f64, f64) {
         normal(if u < 2.5 {
             u

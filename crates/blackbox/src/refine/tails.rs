@@ -1,9 +1,10 @@
-//! Monotone transforms of single coordinates that have longer tails than a normal.
+//! Monotone transforms of single coordinates whose tails are longer than those of a normal.
 //!
 //! If a scale may be close to zero, its logarithm has an exponential lower tail. Chains return slowly from that tail,
 //! because the gradient is small and the distance is long. Let `q(u) = u (u + √(u² + 1)) / 2`, which is quadratic above
-//! zero and vanishes below. Then `f(u) = m + s u + b q(u) − a q(−u)` is increasing and has a long tail on either side
-//! with nonzero b or a, so it maps a standard normal to the distribution of the particles.
+//! zero and nearly vanishes below. The function `f(u) = m + s u + b q(u) − a q(−u)` is then increasing. It produces a
+//! long upper tail if b is nonzero and a long lower tail if a is nonzero, so it can map a standard normal to the
+//! distribution of the particles.
 
 use jensen_math::order::quantile;
 use jensen_math::simd::Simd;
@@ -12,8 +13,8 @@ use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// Share of a coordinate's variance that a tail transform must explain beyond a straight line. A skewness of 0.4
-/// explains this share, and the noise of two hundred independent normals does not.
+/// The share of a coordinate's variance that a tail transform must explain in addition to a straight line. A skewness
+/// of 0.4 explains this share, and the noise of two hundred independent normal draws does not.
 const WORTH: f64 = 0.01;
 
 const LEAST_SLOPE: f64 = 0.2;
@@ -22,10 +23,10 @@ const TOGETHER: usize = 8;
 
 const NUMBERS: usize = 6;
 
-/// Largest number of Newton steps of the inverse. They cannot fail, because they stay between two bounds.
+/// The largest number of Newton steps for the inverse. The steps always converge, because they stay between two bounds.
 const STEPS: usize = 60;
 
-/// `f(u) = m + s u + b q(u) − a q(−u)` of `u = (y − centre) / unit`.
+/// The transform `f(u) = m + s u + b q(u) − a q(−u)` of `u = (y − centre) / unit`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tail {
     shift: f64,
@@ -36,12 +37,12 @@ pub(super) struct Tail {
     unit: f64,
 }
 
-/// Returns q with its first and second derivative, at u and at −u.
+/// Returns q with its first and second derivatives, at u and at −u.
 #[inline(always)]
 fn q(u: f64) -> [[f64; 3]; 2] {
     let r = (u * u + 1.0).sqrt();
     let long = u.abs() + r;
-    // `(r + u) (r − u) = 1`.
+    // This uses `(r + u) (r − u) = 1`.
     let (inverse, short) = (1.0 / r, 1.0 / long);
     let (t, s) = if u > 0.0 {
         (long, short)
@@ -118,7 +119,7 @@ impl Tail {
     }
 
     fn unit_origin(self, v: f64) -> f64 {
-        // On either side of the middle, the distance of f from the middle exceeds that of its linear part.
+        // On either side of the middle, the distance of f from the middle is larger than that of the linear part.
         let straight = (v - self.shift) / self.slope;
         let (mut low, mut high) = (straight.min(0.0), straight.max(0.0));
         let mut u = straight;
@@ -135,7 +136,7 @@ impl Tail {
                 true => newton,
                 false => 0.5 * (low + high),
             };
-            // The error of the next step is the square of the error of this step.
+            // The error after the next step is the square of the error after this step.
             if (next - u).abs() <= 1e-8 * (1.0 + u.abs()) {
                 return next;
             }
@@ -144,19 +145,19 @@ impl Tail {
         u
     }
 
-    /// Fits the quantiles of draws by transformed normal quantiles, in the least-squares sense. Returns `None` if a
-    /// straight line fits nearly as well.
+    /// Fits transformed normal quantiles to the quantiles of the draws by least squares. Returns `None` if a straight
+    /// line fits nearly as well.
     pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
-        // Standardised units make the result independent of the units of the coordinate.
+        // With standardised units, the result does not depend on the units of the coordinate.
         let reach = other - quarter;
         if !(reach > 0.0 && reach.is_finite()) {
             return None;
         }
         let count = draws.len() as f64;
         let score = |i: usize| inv_phi((i as f64 + 0.5) / count);
-        // Moments of 1, u, q(u), −q(−u) and v.
+        // The moments of 1, u, q(u), −q(−u) and v.
         let mut moments = [[0.0; 5]; 5];
         for (i, v) in draws.iter().enumerate() {
             let v = (v - middle) / reach;
@@ -249,7 +250,7 @@ impl Tails {
         }
     }
 
-    /// Replaces derivatives with respect to the outputs by derivatives with respect to the inputs, including the
+    /// Converts derivatives with respect to the outputs into derivatives with respect to the inputs, and adds the
     /// derivatives of the log Jacobian.
     pub(super) fn pull(&self, slopes: &Slopes, grad: &mut [f64], lanes: usize) {
         let given = (slopes.first.chunks(lanes)).zip(slopes.second.chunks(lanes));
@@ -272,7 +273,7 @@ impl Slopes {
     pub(super) fn add_logs(&self, out: &mut [f64]) {
         let lanes = out.len();
         let mut product = vec![1.0; lanes];
-        // There are few enough rows that no product of them is out of range.
+        // The number of rows is so small that no product of their elements is out of range.
         for rows in self.first.chunks(TOGETHER * lanes) {
             product.fill(1.0);
             for row in rows.chunks(lanes) {
@@ -350,7 +351,8 @@ mod tests {
         }
     }
 
-    /// The logarithm of an exponential has an exponential lower tail, which the transform removes. Normals stay normal.
+    /// The logarithm of an exponential variable has an exponential lower tail, which the transform removes. Normal
+    /// draws stay normal.
     #[test]
     fn long_tails_become_normal() {
         let count = 2000;
@@ -367,7 +369,7 @@ mod tests {
         for (v, normal) in logs.iter().zip(&normals) {
             let u = tail.origin(*v);
             assert!(u.abs() < 3.6, "{v}: {u}");
-            // The upper tail is shorter than that of a normal, which tail transforms cannot represent.
+            // The upper tail is shorter than that of a normal, and tail transforms cannot represent such a tail.
             let near = u > normal - 0.25 || *normal > 2.0;
             assert!(near && u < normal + 0.25, "{v}: {u}, not {normal}");
         }

@@ -1,9 +1,9 @@
 //! The path from a widened approximation to the posterior, in the coordinates of a map.
 //!
-//! The base is the multivariate t with [`FREEDOM`] degrees of freedom in the coordinates in which the approximation is
-//! standard normal. Its tails cover posteriors with heavier tails than q. For a normal posterior it costs only `O(log
-//! d)` nats, whereas wider standard deviations cost `O(d)`. At inverse temperature β the target is `(1 − β) log t(x) +
-//! β (log p(z) + log |∂z/∂x|)`.
+//! The base of the path is a multivariate t distribution with [`FREEDOM`] degrees of freedom, in coordinates in which
+//! the approximation is standard normal. Its tails cover posteriors whose tails are heavier than those of q. If the
+//! posterior is normal, the long tails cost only `O(log d)` nats, whereas wider standard deviations would cost `O(d)`.
+//! At inverse temperature β, the log density of the target is `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::special::lgamma;
@@ -16,11 +16,11 @@ const FREEDOM: usize = 5;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Particles {
-    /// The positions, `dim × lanes`.
+    /// The positions of the particles, a `dim × lanes` matrix.
     pub x: Vec<f64>,
-    /// The gradient `∂/∂x log p`, with the layout of `x`. It is zero where the value is not finite.
+    /// The gradient `∂/∂x log p`, with the same layout as `x`. It is zero if the value is not finite.
     pub grad: Vec<f64>,
-    /// The values `log p(z) + log |∂z/∂x|`. They are −∞ where the density is zero or undefined.
+    /// The values `log p(z) + log |∂z/∂x|`. A value is −∞ if the density is zero or undefined.
     pub log_p: Vec<f64>,
 }
 
@@ -247,7 +247,7 @@ pub(super) fn base_draws(source: NoiseSource, dim: usize, lanes: usize) -> Vec<f
     noise
 }
 
-/// The arguments are squared distances from the centre of the base.
+/// The argument `squares` contains squared distances from the centre of the base.
 pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
     let (freedom, d) = (FREEDOM as f64, dim as f64);
     let constant = lgamma(0.5 * (freedom + d))
@@ -259,7 +259,7 @@ pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Writes the gradient of the tempered log density to `slope`, which stays empty at the posterior.
+/// Writes the gradient of the tempered log density to `slope`. At the posterior temperature, `slope` stays empty.
 pub(super) fn tempered(beta: f64, particles: &Particles, slope: &mut Vec<f64>) -> Vec<f64> {
     let lanes = particles.lanes();
     if beta == 1.0 {

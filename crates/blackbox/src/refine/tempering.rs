@@ -1,5 +1,5 @@
-//! Tempering, which moves particles from the widened approximation to the posterior through small changes of the target
-//! (Del Moral, Doucet and Jasra 2006).
+//! Tempering: particles move from the widened approximation to the posterior by small changes of the target (Del Moral,
+//! Doucet and Jasra 2006).
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -11,7 +11,7 @@ const SHARE: f64 = 0.6;
 
 const BISECTIONS: usize = 50;
 
-/// Computes `log p − log t`, which is the change in a particle's log weight per unit of inverse temperature.
+/// Computes `log p − log t`, the change of a particle's log weight per unit of inverse temperature.
 pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64> {
     let base = base_log_density(dim, squares);
     log_p.iter().zip(base).map(|(p, b)| p - b).collect()
@@ -43,8 +43,8 @@ pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
     (beta + low, SHARE)
 }
 
-/// Performs systematic resampling within populations. For each lane, the result is the index of the lane that it
-/// continues. Returns `None` if no particle of a population has positive weight.
+/// Resamples systematically within each population. For each lane, the result contains the index of the lane whose
+/// particle it continues. Returns `None` if all particles of some population have zero weight.
 pub(super) fn resample(
     ensemble: Ensemble,
     ratios: &[f64],

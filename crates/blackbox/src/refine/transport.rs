@@ -1,5 +1,5 @@
-//! The non-affine part of the transport map: monotone tail transforms of single coordinates, and dependence between
-//! global parameters.
+//! The non-affine part of the transport map. It consists of monotone tail transforms of single coordinates, and of the
+//! dependence between global parameters.
 
 use rayon::prelude::*;
 
@@ -9,11 +9,13 @@ use crate::reduce::{dot, mean_se, sum};
 
 const LOOKED_AT: usize = 4096;
 
-/// Fourth moment, at unit variance, above which a local parameter has long tails. A normal distribution has 3.
+/// The fourth moment, at unit variance, above which a local parameter has long tails. A normal distribution has a
+/// fourth moment of 3.
 const LONG: f64 = 4.0;
 const LOCALS: usize = 8;
 
-/// The first of the transformed rows are the global parameters. They may depend on each other, and other rows on them.
+/// The transforms of some rows. The first of these rows are the global parameters, which may depend on each other.
+/// Other rows may depend on the global parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TransportMap {
     tails: Tails,
@@ -34,7 +36,8 @@ impl Way {
     }
 }
 
-/// The sets of particles have `size` numbers each, `lanes` per row. Large numbers of draws are thinned.
+/// Returns the draws of one row. The sets of particles have `size` numbers each, with `lanes` numbers per row. If there
+/// are many draws, only a part of them is used.
 fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     let every = (x.len() / size * lanes).div_ceil(LOOKED_AT);
     let rows = x
@@ -68,9 +71,10 @@ impl TransportMap {
         }
     }
 
-    /// Also transforms local parameters with long tails. The global parameters are the first `globals` rows of sets of
-    /// particles equivalent to `effective` independent ones. Without `effective`, the map contains only the global
-    /// parameters, each independently.
+    /// Creates the map of the global parameters, which are the first `globals` rows of the sets of particles. If
+    /// `effective` is given, the sets are equivalent to that number of independent particles, and the map also
+    /// transforms local parameters with long tails. Otherwise the map contains only the global parameters, and
+    /// transforms each of them independently.
     pub(super) fn of_globals(
         x: &[f64],
         shape: (usize, usize),
@@ -143,7 +147,7 @@ impl TransportMap {
         }
     }
 
-    /// Replaces derivatives with respect to the outputs by derivatives with respect to the inputs, including the
+    /// Converts derivatives with respect to the outputs into derivatives with respect to the inputs, and adds the
     /// derivatives of the log Jacobian.
     pub(super) fn pull(&self, way: &mut Way, grad: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
@@ -160,8 +164,9 @@ impl TransportMap {
             .for_each(|(g, by)| *g += by);
     }
 
-    /// The first list has the single rows. The second has the rows that depend on global parameters, with their number
-    /// and the number of global parameters before them.
+    /// Returns the map as two lists of numbers. The first list contains the transforms of single rows. The second list
+    /// starts with the number of rows in the conditional map and the number of global parameters among them, followed
+    /// by the conditional map itself.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
             let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];
@@ -235,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The spread of a level depends on a persistence, and a third global parameter follows the square of the level.
+    /// The spread of a level depends on a persistence, and a third global parameter depends on the square of the level.
     /// The mapped draws are normal with independent squares, and the inverse of the map recovers the draws.
     #[test]
     fn what_hangs_on_another_global_is_set_free() {
@@ -266,7 +271,7 @@ mod tests {
         let transport = TransportMap::of_globals(&x, (size, LANES), 3, EFFECTIVE);
         x.chunks_mut(size)
             .for_each(|particles| transport.invert(particles, LANES));
-        // Features are curved, and therefore leave the ends of a square.
+        // The features are curved, so they cannot represent the ends of a square.
         for tie in apart(&x) {
             assert!(tie < 0.08, "{:?}", apart(&x));
         }

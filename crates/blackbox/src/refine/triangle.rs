@@ -1,17 +1,18 @@
-//! Conditional maps: each global parameter given the preceding ones, and local parameters given all global parameters
-//! if the approximation lacks that dependence.
+//! Conditional maps. Each global parameter is transformed conditional on the preceding global parameters. Local
+//! parameters are transformed conditional on all global parameters if the approximation lacks this dependence.
 //!
-//! The spread of a level may depend on its persistence, and one scale on another. Tail transforms of single coordinates
-//! cannot remove this dependence. The order puts each global parameter after the global parameters that determine its
-//! spread. With features φ of the preceding global parameters (bounded, as in the conditionally structured Gaussian),
+//! The spread of a level may depend on its persistence, and one scale may depend on another scale. Tail transforms of
+//! single coordinates cannot remove such dependence. In this order each global parameter comes after the global parameters
+//! that determine its spread. With features φ of the preceding global parameters (bounded, as in the conditionally
+//! structured Gaussian),
 //!
 //! ```text
 //! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the tail transform of the global parameter by itself,
 //! ```
 //!
 //! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on
-//! Uncertainty Quantification 6, 2018), fitted one global parameter at a time: means by least squares, logarithms of
-//! spreads by the likelihood of a normal.
+//! Uncertainty Quantification 6, 2018). It is fitted for one global parameter at a time. The means are fitted by least
+//! squares, and the logarithms of the spreads are fitted by the likelihood of a normal.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::globals::{Featured, Features, MOST_GLOBALS, spread_all, weighted};
@@ -19,8 +20,8 @@ use crate::family::rows::{LaneRow, Rows, WIDTH};
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 
-/// Share of a global parameter's variance that its conditional mean must explain beyond chance, and variance of the
-/// logarithm of its spread.
+/// The share of a global parameter's variance that its conditional mean must explain beyond chance. It is also the
+/// required variance of the logarithm of its conditional spread.
 const WORTH: f64 = 0.01;
 
 const STEPS: usize = 12;
@@ -28,7 +29,8 @@ const LONGEST: f64 = 0.5;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Triangle {
-    /// Rows of the global parameters, each after the rows on which it depends, followed by rows of local parameters.
+    /// The rows of the global parameters, each after the rows on which it depends, followed by the rows of local
+    /// parameters.
     order: Vec<usize>,
     features: Features,
     centre: Vec<f64>,
@@ -40,8 +42,8 @@ pub(super) struct Triangle {
 #[derive(Default)]
 pub(super) struct Passage(Vec<Block>);
 
-/// For a block of lanes: the inputs of the features, the features themselves, `exp(s)` and `exp(s) w` of every global
-/// parameter, and the sum of all s.
+/// The values for a block of lanes: the inputs of the features, the features themselves, `exp(s)` and `exp(s) w` for
+/// every global parameter, and the sum of all s.
 #[derive(Default)]
 struct Block {
     x: Vec<LaneRow>,
@@ -82,8 +84,8 @@ impl Triangle {
         }
     }
 
-    /// Returns an order, estimated from draws, in which global parameters come before the global parameters whose
-    /// spreads depend on them.
+    /// Returns an order that is estimated from draws. In this order, each global parameter comes before the global
+    /// parameters whose spreads depend on it.
     pub(super) fn order_of(draws: &[Vec<f64>]) -> Vec<usize> {
         let scores = |values: Vec<f64>| -> Vec<f64> {
             let (mean, _) = mean_se(&values);
@@ -121,9 +123,9 @@ impl Triangle {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Fits the dependence of the row at a position of the order on the preceding global parameters. The `draws` of the
-    /// row at the values `u` of all global parameters are equivalent to `effective` independent draws. They become the
-    /// residuals.
+    /// Fits the dependence of a row on the global parameters that precede it in the order. `u` contains the values of
+    /// all global parameters. The `draws` of the row are equivalent to `effective` independent draws, and the function
+    /// replaces them by the residuals.
     pub(super) fn link(
         &mut self,
         position: usize,
@@ -218,9 +220,9 @@ impl Triangle {
         }
     }
 
-    /// Converts derivatives with respect to global parameters to derivatives with respect to their transformed values.
-    /// Adds the derivatives that act through the dependence to `by_position`, including the derivatives of the log
-    /// Jacobian.
+    /// Converts derivatives with respect to global parameters into derivatives with respect to their transformed
+    /// values. The derivatives that act through the dependence are added to `by_position`, together with the
+    /// derivatives of the log Jacobian.
     pub(super) fn pull(
         &self,
         passage: &Passage,
@@ -281,7 +283,7 @@ impl Triangle {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        // The check precedes any allocation, because a damaged file could request any size.
+        // The size is checked before any allocation, because a damaged file could request any size.
         let weights = own.checked_mul(Features::new(globals.min(MOST_GLOBALS)).count())?;
         if globals > MOST_GLOBALS || rest.len() != 2 * (globals + weights) {
             return None;
@@ -305,8 +307,9 @@ impl Triangle {
 }
 
 impl Link {
-    /// Returns the weights of columns of features, the first of which is constant, for the mean and the log spread of
-    /// draws. The draws become residuals. Returns `None` if the features explain no more than chance.
+    /// Computes the weights of the feature columns for the mean and for the log spread of the draws. The first column
+    /// is constant. The function replaces the draws by the residuals. Returns `None` if the features explain no more
+    /// than chance.
     fn of(columns: &[Vec<f64>], draws: &mut [f64], effective: f64) -> Option<Self> {
         let (p, n) = (columns.len(), draws.len() as f64);
         let mut gram: Vec<f64> = columns
@@ -368,7 +371,7 @@ impl Link {
                 .for_each(|(w, s)| *w += scale * s);
         }
         let (middle, varied) = variance(&of(&spread));
-        // The variance is 2 for squares of a normal, and larger for long tails.
+        // The variance is 2 for the squares of normal draws, and larger for long tails.
         let (_, noise) = variance(&scores(&spread));
         let kept = shrunk(varied, 0.25 * chance * noise);
         if keep == 0.0 && kept == 0.0 {
@@ -389,7 +392,7 @@ impl Link {
     }
 }
 
-/// Returns zero if the explained part is negligible compared with the part due to chance.
+/// Returns zero if the explained part is negligible in comparison with the part that is due to chance.
 fn shrunk(explained: f64, chance: f64) -> f64 {
     match explained - chance > WORTH {
         true => 1.0 - chance / explained,

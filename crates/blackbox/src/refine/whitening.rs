@@ -1,4 +1,4 @@
-//! The choice of coordinates in which particles have unit variances.
+//! The choice of coordinates in which the particles have unit variances.
 
 use rayon::prelude::*;
 
@@ -9,23 +9,24 @@ use crate::reduce::{axpy, dot, sum};
 
 const DENSE: usize = 400;
 
-/// Share of the identity above which an estimate does not justify a change of coordinates.
+/// The weight of the identity above which the estimate does not justify a change of coordinates.
 const MOSTLY_IDENTITY: f64 = 0.9;
 
 const DIRECTIONS: usize = 8;
 const SEARCHES: usize = 8;
 const LOOKED_AT: usize = 2048;
 
-/// Recorded positions of a particle that are equivalent to one independent particle.
+/// The number of recorded positions of a particle that count as one independent particle.
 const MEMORY: usize = 4;
 
 pub(super) fn effective(lanes: usize, times: usize) -> usize {
     lanes * times.div_ceil(MEMORY)
 }
 
-/// Estimates a root of the covariance of particles (`times` sets of `dim × lanes`), shrunk towards the identity by the
-/// amount that independent standard normal draws would show by chance (Ledoit and Wolf 2004, with the noise of a
-/// normal). Returns `None` if the identity is as good, or if the particles have no covariance.
+/// Estimates a root of the covariance of particles, given as `times` sets of `dim × lanes`. The covariance is shrunk
+/// towards the identity by the amount by which independent standard normal draws would differ from it by chance (Ledoit
+/// and Wolf 2004, with the noise of a normal). Returns `None` if the identity is as good as the estimate, or if the
+/// particles have no covariance.
 pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let dim = x.len() / (lanes * times);
     let count = (lanes * times) as f64;
@@ -69,13 +70,13 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
 }
 
-/// Returns a root with the spread of every coordinate and a few directions in which particles are wider than
-/// independent ones would be by chance. This suffices if the map already has the posterior's structure, and its cost is
-/// proportional to the dimension.
+/// Returns a root that consists of the spread of every coordinate and of a few directions. In these directions, the
+/// particles are wider than independent particles would be by chance. Such a root suffices if the map already has the
+/// structure of the posterior, and its cost is proportional to the dimension.
 ///
-/// Eigenvalues of correlations beyond the noise edge `(1 + √γ)²`, γ coordinates per particle, are corrected for their
-/// upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,
-/// Journal of Multivariate Analysis 97, 2006).
+/// With γ coordinates per particle, the eigenvalues of correlations above the noise edge `(1 + √γ)²` are corrected for
+/// their upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population
+/// models*, Journal of Multivariate Analysis 97, 2006).
 pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let count = lanes * times;
     let dim = x.len() / count;
@@ -99,7 +100,7 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
     let effective = effective(lanes, times).min(LOOKED_AT);
     let gamma = dim as f64 / effective as f64;
     let edge = (1.0 + gamma.sqrt()).powi(2);
-    // Particles at one time are copies of each other, and some of them have not moved far.
+    // Particles that are recorded only at one time are copies of each other, and some of them have not moved far.
     let found = match times {
         1 => Vec::new(),
         _ => directions(&rows, count),
@@ -127,9 +128,9 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
     })
 }
 
-/// Returns the largest eigenvalues of `X Xᵀ / count` and their directions, for rows with mean zero, by subspace
-/// iteration. Large numbers of particles are thinned. Outlying particles contribute only their direction, because
-/// otherwise each of them would be the widest direction by itself.
+/// Returns the largest eigenvalues of `X Xᵀ / count` and their eigenvectors, for rows with mean zero, by subspace
+/// iteration. If there are many particles, only a part of them is used. Outlying particles contribute only their
+/// direction. Otherwise each of them would be the widest direction by itself.
 fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     let dim = rows.len() / count;
     let every = count.div_ceil(LOOKED_AT);
@@ -145,7 +146,7 @@ fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
         row.iter_mut().zip(&nearer).for_each(|(x, n)| *x *= n);
     }
     let rank = DIRECTIONS.min(dim);
-    // Particles spread over the whole set are as good a start as any.
+    // Particles that are spread over the whole set are as good a starting basis as any other.
     let mut basis: Vec<Vec<f64>> = (0..rank)
         .map(|k| {
             looked
@@ -213,12 +214,12 @@ fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     rows
 }
 
-/// The largest standard deviation in any direction, without the excess that independent particles show by chance,
-/// limited to [1, 10].
+/// Returns the largest standard deviation in any direction, limited to [1, 10]. The function removes the excess that
+/// independent particles show by chance.
 pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     let count = lanes * times;
     let dim = x.len() / count;
-    // The largest variance of independent particles exceeds the true one by this factor.
+    // The largest sample variance of independent particles exceeds the true variance by this factor.
     let excess = (1.0 + (dim as f64 / count as f64).sqrt()).powi(2);
     let variance = largest_variance(&centred(x, lanes, times), count) / excess;
     variance.sqrt().clamp(1.0, 10.0)
@@ -265,8 +266,8 @@ mod tests {
         assert!(estimate(&x, lanes, 1).is_none());
     }
 
-    /// The normals are three times as wide in one direction and a fifth wider in one coordinate. The search finds both
-    /// directions, and finds none in plain normals.
+    /// The draws are normal, but three times as wide in one direction and a fifth wider in one coordinate. The search
+    /// finds both directions, and finds none among draws from a standard normal.
     #[test]
     fn few_wide_directions_are_found_among_many() {
         let (dim, lanes, times) = (300, 256, 8);
@@ -306,7 +307,7 @@ mod tests {
         assert!((sd - 1.0).abs() < 0.05, "{sd}");
     }
 
-    /// One particle in forty is four times as far out as the others, in a random direction.
+    /// One particle in forty is four times as far from the centre as the others, in a random direction.
     #[test]
     fn particles_far_out_are_no_directions() {
         let (dim, lanes, times) = (300, 256, 16);

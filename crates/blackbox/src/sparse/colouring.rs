@@ -1,13 +1,15 @@
-//! Directions whose products determine a symmetric matrix with a given pattern.
+//! Directions whose products with a symmetric matrix of a given pattern determine the matrix.
 
 use jensen_density::Pattern;
 
-/// Fractions of the largest number of neighbours, as limits for global parameters.
+/// The tried limits for global parameters, as divisors of the largest number of neighbours. A coordinate with more
+/// neighbours than the limit is global.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// A colouring of coordinates. Each global parameter has its own colour. Other coordinates share a colour if no third
-/// local coordinate is a neighbour of both. Each element is then alone in the product's row of one of its two
-/// coordinates (the direct method of Powell and Toint 1979).
+/// A colouring of the coordinates. Each global parameter has its own colour. Two other coordinates share a colour only
+/// if no third local coordinate is a neighbour of both. For each element of the matrix, the product of the matrix with
+/// the direction of one of its two coordinates then contains the element in a row by itself (the direct method of
+/// Powell and Toint 1979).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Colouring {
     colours: Vec<u32>,
@@ -16,7 +18,7 @@ pub(crate) struct Colouring {
 }
 
 impl Colouring {
-    /// The colourings differ in the number of global parameters. The best one has the fewest colours.
+    /// Tries colourings with different numbers of global parameters, and returns the one with the fewest colours.
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let degree = |i: usize| pattern.neighbours(i).len();
         let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
@@ -78,7 +80,7 @@ impl Colouring {
         }
     }
 
-    /// The directions are `dim × count`. Column c is 1 at the coordinates of colour c.
+    /// Returns the directions, a `dim × count` matrix. Column c is 1 at the coordinates of colour c, and 0 elsewhere.
     pub(crate) fn directions(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.colours.len() * self.count];
         for (row, &colour) in out.chunks_mut(self.count).zip(&self.colours) {
@@ -102,7 +104,7 @@ impl Colouring {
 mod tests {
     use super::*;
 
-    /// A chain of 40 coordinates with two global parameters needs five colours at most.
+    /// A chain of 40 coordinates with two global parameters needs at most five colours.
     #[test]
     fn elements_are_read_back() {
         let dim = 42usize;

@@ -1,4 +1,4 @@
-//! Lower triangular matrices with the pattern of a sparse Cholesky factor.
+//! Lower triangular matrices that have the sparsity pattern of a Cholesky factor.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -1,19 +1,19 @@
-//! Numerical operations with factors of given nonzeros: factorisation, solution for rows of lanes, and selected
+//! Numerical operations on factors with given nonzeros: factorisation, solution for rows of lanes, and selected
 //! elements of the inverse.
 
 use super::symbolic::Symbolic;
 use crate::reduce::axpy;
 
 impl Symbolic {
-    /// Computes the lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. Returns
-    /// `None` if the matrix is not positive definite. The factorisation is left-looking: each column uses the columns
-    /// before it.
+    /// Computes the lower Cholesky factor of a symmetric matrix, given the elements of its lower triangle at the
+    /// nonzeros. Returns `None` if the matrix is not positive definite. The factorisation is left-looking: each column
+    /// is computed from the columns before it.
     pub(crate) fn cholesky(&self, matrix: &[f64]) -> Option<Vec<f64>> {
         const NONE: u32 = u32::MAX;
         let dim = self.dim();
         let mut factor = vec![0.0; self.nonzeros()];
         let mut work = vec![0.0; dim];
-        // The linked list has the columns whose next row is j, with the nonzero of that row.
+        // The linked list contains the columns whose next row is j, each with the nonzero of that row.
         let mut head = vec![NONE; dim];
         let mut link = vec![NONE; dim];
         let mut next: Vec<usize> = self.starts[..dim].iter().map(|s| s + 1).collect();
@@ -55,7 +55,7 @@ impl Symbolic {
         Some(factor)
     }
 
-    /// Computes `x ← L⁻¹ x`, where x is `dim × lanes` with rows in the order of the factor.
+    /// Computes `x ← L⁻¹ x`, where x is a `dim × lanes` matrix with rows in the order of the factor.
     pub(crate) fn solve(&self, factor: &[f64], x: &mut [f64], lanes: usize) {
         for j in 0..self.dim() {
             let (head, tail) = x.split_at_mut((j + 1) * lanes);
@@ -110,8 +110,8 @@ impl Symbolic {
         out
     }
 
-    /// Computes the elements of `(L Lᵀ)⁻¹` at the nonzeros (Takahashi, Fagan and Chen 1973), from the last column
-    /// backwards.
+    /// Computes the elements of `(L Lᵀ)⁻¹` at the nonzeros, from the last column to the first (Takahashi, Fagan and
+    /// Chen 1973).
     pub(crate) fn selected_inverse(&self, factor: &[f64]) -> Vec<f64> {
         const NONE: u32 = u32::MAX;
         let mut inverse = vec![0.0; self.nonzeros()];
@@ -125,7 +125,8 @@ impl Symbolic {
             let weights = &factor[start + 1..self.starts[j + 1]];
             let mut sums = vec![0.0; below.len()];
             for (index, &k) in below.iter().enumerate() {
-                // Column k has the elements of rows from k down, and the same elements serve for the row above.
+                // Column k contains the elements of the rows from k down. The same elements are used for the row above,
+                // by symmetry.
                 let own = self.starts[k as usize];
                 for (p, &row) in (own..).zip(self.column(k as usize)) {
                     let other = at[row as usize];
@@ -151,7 +152,7 @@ impl Symbolic {
         inverse
     }
 
-    /// Computes the lower triangle of `L Lᵀ` at the nonzeros.
+    /// Computes the elements of the lower triangle of `L Lᵀ` at the nonzeros.
     pub(crate) fn square(&self, factor: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.nonzeros()];
         for k in 0..self.dim() {
@@ -251,7 +252,7 @@ mod tests {
         for (a, b) in back.iter().chain(&back_transposed).zip(x.iter().chain(&x)) {
             assert!((a - b).abs() < 1e-12);
         }
-        // Unit vectors give a full column of the inverse. A times that column is compared at the selected nonzeros.
+        // Solving for a unit vector yields a full column of the inverse, which is compared at the selected nonzeros.
         let inverse = symbolic.selected_inverse(&factor);
         for j in 0..dim {
             let mut unit = vec![0.0; dim];

@@ -1,15 +1,15 @@
-//! An order of elimination that keeps factors sparse.
+//! An order of elimination that keeps the Cholesky factor sparse.
 
 use std::collections::BTreeSet;
 
 use jensen_density::Pattern;
 
-/// Multiple of √d. Coordinates with more neighbours are eliminated last, regardless of their fill-in (Amestoy, Davis
-/// and Duff 2004), because otherwise every earlier step would update them.
+/// A coordinate with more neighbours than this multiple of √d is eliminated last, regardless of its fill-in (Amestoy,
+/// Davis and Duff 2004). Otherwise every earlier step would have to update it.
 const DENSE: f64 = 10.0;
 
-/// The next coordinate of the order is always one with the fewest remaining neighbours, by exact minimum degree (George
-/// and Liu 1989), with ties broken by number.
+/// The next coordinate in the order is always one with the fewest remaining neighbours (exact minimum degree; George
+/// and Liu 1989). Ties are broken by the index of the coordinate.
 pub(super) fn minimum_degree(pattern: &Pattern) -> Vec<u32> {
     let dim = pattern.dim();
     let dense = (DENSE * (dim as f64).sqrt()).max(16.0) as usize;

@@ -1,12 +1,13 @@
-//! The nonzeros of the Cholesky factor of a matrix with a given pattern.
+//! The nonzeros of the Cholesky factor of a matrix with a given sparsity pattern.
 
 use jensen_density::Pattern;
 
 use super::colouring::Colouring;
 use super::ordering::minimum_degree;
 
-/// The nonzeros of a lower triangular factor, by columns: coordinate `order[j]` is column and row j. Column j consists
-/// of the nonzeros `starts[j]..starts[j + 1]`, which are its diagonal and then the rows below in order.
+/// The nonzeros of a lower triangular factor, stored by columns. Coordinate `order[j]` corresponds to column j and row
+/// j. The nonzeros of column j are `starts[j]..starts[j + 1]`: the diagonal element, followed by the rows below it in
+/// ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbolic {
     pub(super) order: Vec<u32>,
@@ -15,7 +16,7 @@ pub(crate) struct Symbolic {
 }
 
 impl Symbolic {
-    /// Orders the columns to keep the factor sparse. Returns `None` if it has more than `most` nonzeros.
+    /// Orders the columns so that the factor is sparse. Returns `None` if the factor has more than `most` nonzeros.
     pub(crate) fn new(pattern: &Pattern, most: usize) -> Option<Self> {
         let dim = pattern.dim();
         let order = minimum_degree(pattern);
@@ -23,7 +24,7 @@ impl Symbolic {
         for (j, &coordinate) in order.iter().enumerate() {
             position[coordinate as usize] = j as u32;
         }
-        // The rows that a column inherits from earlier columns, whose first row below the diagonal is this column.
+        // A column inherits rows from those earlier columns whose first row below the diagonal is this column.
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); dim];
         let mut met = vec![u32::MAX; dim];
         let (mut starts, mut rows) = (vec![0], Vec::new());
@@ -97,7 +98,7 @@ impl Symbolic {
         self.rows[nonzero]
     }
 
-    /// Recovers the nonzeros of a symmetric matrix with this pattern from its products with the directions of the
+    /// Recovers the nonzeros of a symmetric matrix with this pattern from its products with the directions of a
     /// colouring.
     pub(crate) fn gathered(
         &self,
@@ -112,7 +113,7 @@ impl Symbolic {
             let neighbours = pattern.map(|pattern| pattern.neighbours(c));
             for (p, i) in self.below(j) {
                 let other = self.coordinate(i);
-                // The factor has fill-in where the matrix has no element.
+                // The factor has fill-in, that is, nonzeros at positions where the matrix has none.
                 if neighbours.is_none_or(|list| list.binary_search(&(other as u32)).is_ok()) {
                     out[p] = colouring.element(products, c, other);
                 }
@@ -130,7 +131,7 @@ impl Symbolic {
 mod tests {
     use super::*;
 
-    /// A chain has no fill-in in any order of its coordinates. A ring has one nonzero per column.
+    /// A chain has no fill-in, whatever the order of its coordinates. A ring has one additional nonzero per column.
     #[test]
     fn chains_and_rings_stay_sparse() {
         let n = 50u32;

@@ -1,24 +1,24 @@
-//! The results of starts: the best start, other modes, and whether the posterior has many optima.
+//! The results of the starts: the best start, other modes, and whether the posterior appears to have many optima.
 
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
 
-/// Distance in standard deviations, and relative difference of standard deviations, within which a start counts as
-/// being at a known optimum.
+/// The largest distance, in standard deviations, between a start and a known optimum at which they count as the same.
+/// It is also the largest relative difference of their standard deviations.
 const AT: f64 = 0.3;
 
 /// The result of one start.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StartOutcome {
-    /// The mean-field parameters: means, then log standard deviations.
+    /// The parameters of the mean-field Gaussian: the means, followed by the log standard deviations.
     pub omega: Vec<f64>,
-    /// The bound on the shared draws, in nats.
+    /// The ELBO on the draws that all starts share, in nats.
     pub elbo: f64,
-    /// Whether the start reached an optimum of the shared draws.
+    /// Whether the start reached an optimum of the ELBO on the shared draws.
     pub settled: bool,
-    /// Whether the start began far from the origin. An optimum reached from such a start is treated as a mode, but its
-    /// failure says nothing about the posterior.
+    /// Whether the start began far from the origin. If such a start reaches an optimum, the optimum counts as a mode.
+    /// If it fails, this says nothing about the posterior.
     pub wide: bool,
 }
 
@@ -43,8 +43,8 @@ impl StartOutcome {
         }
     }
 
-    /// Minus the logarithm of the overlap `∫ √(q r)` of the two normals in each coordinate, `Δ²/4(s² + t²) + ½ log((s²
-    /// + t²)/2st)` (Bhattacharyya 1943).
+    /// Computes, for each coordinate, the negative logarithm of the overlap `∫ √(q r)` of the two normals, which is
+    /// `Δ²/4(s² + t²) + ½ log((s² + t²)/2st)` (Bhattacharyya 1943).
     fn apart(&self, best: &Self) -> impl Iterator<Item = f64> {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         (0..mean.len()).map(move |k| {
@@ -54,8 +54,8 @@ impl StartOutcome {
         })
     }
 
-    /// Computes the variance that a component of equal mass and this spread would add, relative to the variances of the
-    /// best optimum. Returns the largest value over coordinates.
+    /// Computes the variance that a component of equal mass with this spread would add, relative to the variance of the
+    /// best optimum, and returns the largest ratio among the coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -80,21 +80,21 @@ impl StartOutcome {
     }
 }
 
-/// Another optimum that the starts found.
+/// An optimum other than the best one that the starts found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherMode {
     /// The mean of this optimum.
     pub mean: Vec<f64>,
-    /// The difference between the bound of the best optimum and the bound of this one, in nats. It is about the
-    /// logarithm of the ratio of the modes' masses.
+    /// The ELBO of the best optimum minus the ELBO of this optimum, in nats. It is approximately the logarithm of the
+    /// ratio of the masses of the two modes.
     pub below: f64,
     /// The coordinate in which the two optima overlap least.
     pub coordinate: usize,
     /// The mean of the best optimum in this coordinate.
     pub from: f64,
-    /// The standard deviation of this optimum in the coordinate.
+    /// The standard deviation of this optimum in this coordinate.
     pub sd: f64,
-    /// The standard deviation of the best optimum in the coordinate.
+    /// The standard deviation of the best optimum in this coordinate.
     pub from_sd: f64,
 }
 
@@ -103,13 +103,13 @@ impl OtherMode {
         (self.mean[self.coordinate] - self.from).abs()
     }
 
-    /// Returns the distance between the two optima in the coordinate, in units of the larger standard deviation.
+    /// Returns the distance between the two optima in this coordinate, divided by the larger standard deviation.
     pub fn distance(&self) -> f64 {
         self.gap() / self.sd.max(self.from_sd)
     }
 
-    /// Returns whether this optimum differs from the best one by its width rather than its location, so that one lies
-    /// within the other.
+    /// Returns whether the two optima differ by their width rather than by their location, so that one lies within the
+    /// other.
     pub fn is_within(&self) -> bool {
         self.distance() < 1.0
     }
@@ -121,8 +121,9 @@ impl OtherMode {
         }
     }
 
-    /// If the modes are apart, the draw must be within a quarter of the distance from this mode. If one lies within the
-    /// other, it must be on this mode's side of the geometric mean of their widths.
+    /// Returns whether a draw belongs to this mode. If the modes are apart, the draw must be within a quarter of their
+    /// distance from this mode. If one mode lies within the other, the distance of the draw must be on this mode's side
+    /// of the geometric mean of the two widths.
     pub(crate) fn has_draw(&self, z: f64) -> bool {
         let centre = self.mean[self.coordinate];
         if !self.is_within() {
@@ -134,23 +135,23 @@ impl OtherMode {
     }
 }
 
-/// Nats below the best optimum at which another optimum has about 1 % of its mass.
+/// The number of nats below the best optimum at which another optimum has about 1 % of the mass of the best.
 const LIGHT: f64 = 5.0;
-/// Nats below the best optimum at which another optimum has about 1 ‰ of its mass.
+/// The number of nats below the best optimum at which another optimum has about 1 ‰ of the mass of the best.
 const LIGHTEST: f64 = 7.0;
 
-/// Smallest relative increase of some coordinate's variance at which an optimum with less than 1 % of the mass still
-/// counts as a mode. The standard deviation then changes by half as much.
+/// The smallest relative increase of the variance of some coordinate for which an optimum with less than 1 % of the
+/// mass still counts as a mode. The standard deviation then changes by half as much.
 const TELLING: f64 = 0.1;
 
-/// Minus the logarithm of the overlap at which two optima are separate modes. Two equal normals four standard
-/// deviations apart have this overlap; halfway between them the density is a quarter of its maximum. Two normals with
-/// the same centre have it if one is 110 times as wide.
+/// The negative logarithm of the overlap above which two optima are separate modes. Two equal normals that are four
+/// standard deviations apart have this overlap, and halfway between them the density is a quarter of its maximum. Two
+/// normals with the same centre have this overlap if one is 110 times as wide as the other.
 const APART: f64 = 2.0;
 
-/// Returns the other optima among converged starts that are at least [`APART`] from the best one in location or width
-/// and have at least about 1 % of its mass. An optimum that is so far out that a standard deviation would be wrong
-/// without it needs 1 ‰.
+/// Returns the other modes that converged starts found. Each differs from the best optimum by at least [`APART`] in
+/// location or width, and has at least about 1 % of its mass. A mass of 1 ‰ suffices if the optimum is so far out that
+/// a standard deviation would be wrong without it.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -167,7 +168,7 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
         }
         if outcome.apart(&outcomes[best]).sum::<f64>() > APART && !known {
             let mode = outcome.beside(&outcomes[best]);
-            // A spike within the best optimum changes a variance at most by its share of the mass.
+            // A spike within the best optimum changes a variance by no more than the share of its mass.
             let is_spike = mode.is_within() && mode.sd < mode.from_sd;
             if !(is_spike && (-below).exp() < TELLING) {
                 found.push(mode);
@@ -197,21 +198,22 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(near).count()
 }
 
-/// Returns whether only the best start reached its optimum, or the starts found many optima.
+/// Returns whether only the best start reached its optimum, or whether the starts found many optima.
 pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
 }
 
-/// Counts starts at the best optimum, at one of its relabellings, or at another mode of the same mass, which is
+/// Counts the starts that reached the best optimum, one of its relabellings, or another mode of the same mass, which is
 /// reported separately.
 fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
     outcomes.iter().filter(good).count()
 }
 
-/// Returns the poorer optima of converged starts, one per bound, if there are at least two and at least as many as
-/// starts that reached the best bound. In that case there may be better optima that no start reached.
+/// Returns the poorer optima that converged starts reached, with one start per value of the ELBO. The result is empty
+/// unless there are at least two such optima, and at least as many as starts that reached the best ELBO. If the result
+/// is not empty, there may be better optima that no start reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()
@@ -226,7 +228,7 @@ pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     poorer
 }
 
-/// Returns the index of the best start. Of several equal starts, it is the first.
+/// Returns the index of the best start. Among equally good starts, it is the first one.
 pub fn best_start(outcomes: &[StartOutcome]) -> usize {
     let mut best = 0;
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -309,8 +311,8 @@ mod tests {
         assert_eq!(scattered(&outcomes, 0).len(), 0);
     }
 
-    /// The corners ±1.2 of a cube are close to each other in each of twenty coordinates, but eleven standard deviations
-    /// apart.
+    /// The corners ±1.2 of a cube are close to each other in each of twenty coordinates, but their distance is eleven
+    /// standard deviations.
     #[test]
     fn corners_of_a_cube_are_modes_apart() {
         let corner = |side: f64| StartOutcome {
@@ -321,8 +323,8 @@ mod tests {
         assert_eq!(other_modes(&[corner(-0.4), corner(0.4)], 0).len(), 0);
     }
 
-    /// An optimum with half a percent of the mass increases the variance by its share times its squared distance: an
-    /// eighth at five standard deviations, a twelfth at four.
+    /// An optimum with half a percent of the mass increases the variance by its share times its squared distance. The
+    /// increase is an eighth at five standard deviations, and a twelfth at four.
     #[test]
     fn a_light_optimum_is_a_mode_where_it_makes_a_standard_deviation() {
         let sd = outcome(0.0, 0.0).omega[1].exp();

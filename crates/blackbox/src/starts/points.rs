@@ -1,4 +1,4 @@
-//! The starting points of fits.
+//! The starting points of the starts.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use serde::{Deserialize, Serialize};
@@ -6,41 +6,42 @@ use serde::{Deserialize, Serialize};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::dot;
 
-/// The choice of starting points.
+/// The choice of the starting points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Init {
-    /// Starts at the origin of the unconstrained space and, with several starts, at random points in antithetic pairs.
+    /// The first start is at the origin of the unconstrained space. Further starts are at random points in antithetic
+    /// pairs.
     Zero,
-    /// Starts at points drawn uniformly from [-2, 2] in every coordinate.
+    /// All starts are at random points, which are drawn uniformly from [-2, 2] in every coordinate.
     Random,
-    /// Starts at a given unconstrained point only.
+    /// The only start is at the given unconstrained point.
     Point(Vec<f64>),
 }
 
-/// The largest half-width of random starting points, as in Stan.
+/// The largest half-width of the range of random starting points, as in Stan.
 const RADIUS: f64 = 2.0;
 
-/// Half-widths of wide starts: two antithetic points for each half-width, with all coordinates beyond half of it. If a
-/// mode is that far away in some coordinate, one of the two points is on its side.
+/// The half-widths of wide starts. For each half-width there are two antithetic points, whose coordinates are all
+/// beyond half of it. If a mode is that far away in some coordinate, one of the two points is on its side.
 pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
 
-/// Largest dimension for wide starts. Twenty programs of 66 to 326 dimensions take 0.7 % longer with wide starts.
-/// Without wide starts, 14 of 36 posteriors of 70 and 120 dimensions with a far mode or slab were trusted although a
-/// standard deviation was wrong (`tools/sweep_mixtures.py`). With wide starts, two are.
+/// The largest dimension in which wide starts are used. Twenty programs of 66 to 326 dimensions take 0.7 % longer with
+/// wide starts. Without wide starts, 14 of 36 posteriors of 70 and 120 dimensions with a distant mode or slab were
+/// trusted, although a standard deviation was wrong (`tools/sweep_mixtures.py`). With wide starts, two are.
 pub(super) const WIDE_DIMENSION: usize = 500;
 
-/// Attempts for each wide start, most of which fail if scales are parameterised by their logarithms.
+/// The number of attempts for each wide start. Most attempts fail if scales are parameterised by their logarithms.
 const WIDE_ATTEMPTS: u64 = 3;
 
 pub(super) const FIRST_WIDE: u64 = 1 << 32;
 
-/// Attempts to find a random point with finite density and gradient, as in Stan.
+/// The number of attempts to find a random point with finite density and gradient, as in Stan.
 const ATTEMPTS: u64 = 100;
 
-/// Further attempts if no point was good, with the same random number for all elements of an array. A random start then
-/// needs to find only a few numbers instead of one per group. For example, many groups may be probabilities whose sum
-/// must not exceed one.
+/// The number of further attempts if no attempt succeeded, with the same random number for all elements of an array.
+/// These attempts need to find only a few numbers, instead of one number per group. For example, many groups may be
+/// probabilities whose sum must not exceed one.
 const ATTEMPTS_BY_VARIABLE: u64 = 100;
 
 pub(super) struct Points {
@@ -81,14 +82,14 @@ impl Points {
             Init::Point(point) => point.clone(),
             Init::Zero if index == 0 && attempt == 0 => u,
             Init::Zero | Init::Random => {
-                // Random points come in mirrored pairs, so that the starts try modes on either side of the origin.
+                // Random points come in mirrored pairs, so that the starts try modes on both sides of the origin.
                 let origin = u64::from(self.init == Init::Zero && attempt == 0);
                 let pair = (index - origin.min(index)) / 2;
                 let mirrored = (index - origin.min(index)) % 2 == 1;
                 let radius = if mirrored { -RADIUS } else { RADIUS };
                 uniforms(pair, attempt);
                 if attempt >= ATTEMPTS {
-                    // The number of an array is that of its first coordinate.
+                    // The number of an array is the index of its first coordinate.
                     for k in 1..self.dim {
                         if self.variables[k] == self.variables[k - 1] {
                             u[k] = u[k - 1];
@@ -102,8 +103,8 @@ impl Points {
     }
 }
 
-/// Dimension above which the diagonal of the Hessian at a start is estimated instead of computed, because an exact
-/// diagonal needs one product per coordinate.
+/// The dimension above which the diagonal of the Hessian at a start is estimated instead of computed. An exact diagonal
+/// needs one product per coordinate.
 pub(super) const PROBED: usize = 2048;
 
 pub(super) fn mixed(counter: u64) -> u64 {
@@ -113,8 +114,8 @@ pub(super) fn mixed(counter: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Computes `−½ log max(1, |∂²log p/∂z²|)` at a point, or returns `None` if the density, its gradient or its curvature
-/// is not finite there.
+/// Computes `−½ log max(1, |∂²log p/∂z²|)` for each coordinate at a point. Returns `None` if the density, its gradient
+/// or its curvature is not finite there.
 pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
     density: &D,
     point: &[f64],
@@ -139,7 +140,8 @@ pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
             .then(|| -0.5 * curvature.max(1.0).ln())
     };
     if dim > PROBED {
-        // A Hessian product with random signs, multiplied by the signs, is the diagonal plus noise of mean zero.
+        // If a Hessian product with random signs is multiplied by the same signs, the result is the diagonal plus noise
+        // of mean zero.
         let (mut z, mut signs) = (vec![0.0; dim * BLOCK], vec![0.0; dim * BLOCK]);
         for (row, x) in z.chunks_mut(BLOCK).zip(point) {
             row.fill(*x);

@@ -1,4 +1,4 @@
-//! The number of starts and their starting points.
+//! The settings of the starts: their number and their starting points.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +8,17 @@ use super::points::{FIRST_WIDE, Init, WIDE, WIDE_DIMENSION};
 /// The settings of the starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartSettings {
-    /// The starting point.
+    /// The choice of the starting points.
     pub init: Init,
-    /// The number of starts. `None` means 9 in up to 16 dimensions (27 if they disagree), 5 in up to 64 (15 if they
-    /// disagree), and 3 in more (9 if they disagree, in up to 256). In up to 500 dimensions, four more starts begin at
-    /// a distance of 10 to 100 from the origin in every coordinate. If the user gives an initial point, it is one of
-    /// the starts. With `Some(0)` the method begins at the initial point with unit scales, as ADVI and HFSGVI always
-    /// do.
+    /// The number of starts. `None` means 9 starts in up to 16 dimensions (27 if they disagree), 5 in up to 64
+    /// dimensions (15 if they disagree), and 3 in more dimensions (9 if they disagree, in up to 256). In up to 500
+    /// dimensions, four further starts begin at a distance of 10 to 100 from the origin in every coordinate. If the
+    /// user specifies an initial point, it is one of the starts. With `Some(0)`, the method begins at the initial point
+    /// with unit scales, as ADVI and HFSGVI always do.
     pub starts: Option<usize>,
-    /// The number of draws for the comparison of starts.
+    /// The number of draws on which the starts are compared.
     pub draws: usize,
-    /// The largest number of Newton iterations of every start.
+    /// The largest number of Newton iterations in each start.
     pub iterations: u64,
 }
 
@@ -50,8 +50,8 @@ impl StartSettings {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// Returns the index of the start to begin. `next` is the lowest index of a start that has not begun. If more
-    /// starts of a kind may be needed, the decision waits until none is running.
+    /// Returns the index of the next start to begin. `next` is the lowest index of a start that has not begun. If it is
+    /// not yet known whether more starts are needed, the function waits until no start is running.
     pub(super) fn following(
         &self,
         next: u64,

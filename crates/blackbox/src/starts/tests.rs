@@ -52,7 +52,7 @@ fn independent(dim: usize) -> Made {
     }
 }
 
-/// Values beyond 5 are noisy, but derivatives are not.
+/// Beyond 5, the values of the density are noisy, but its derivatives are not.
 const ROUGH: Made = Made {
     dim: 1,
     value: |z| {
@@ -80,7 +80,7 @@ const GATE: Made = Made {
     curvature: -25.0,
 };
 
-/// Beyond 5, the density is pure noise, with derivatives as large as the noise.
+/// Beyond 5, the density is pure noise, and its derivatives are as large as the noise.
 const DIGITLESS: Made = Made {
     dim: 1,
     value: |z| match z[0].abs() > 5.0 {
@@ -133,7 +133,7 @@ fn starts_at_a_known_optimum_end_there_after_few_draws() {
         assert!(outcome.settled && (outcome.elbo - first.elbo).abs() < 1e-3);
     }
     let (few, all) = (SCOUTING as u64, starts.settings.draws as u64);
-    // Each start takes three steps on few draws, then one on all of them.
+    // Each start takes three steps on a few draws, and then one step on all draws.
     assert_eq!(state.calls.gradients, 13 * (4 * few + 2 * all));
 }
 

@@ -26,7 +26,7 @@ use super::stopping::{PATIENCE, is_near, judge};
 use super::subproblem::{Effort, Solution, krylov};
 use super::trial::{Proposal, Trial};
 
-/// Iterations for which TrustVI reuses a Hessian while ω does not move.
+/// The number of iterations for which TrustVI uses a Hessian again while ω does not move.
 const USES: u64 = 2;
 
 const BELIEVED: f64 = 1.5;
@@ -34,32 +34,33 @@ const FAIR: f64 = 0.6;
 
 const BOOST: usize = 32;
 
-/// Predicted gain in nats above which the model only has to provide a direction, so few draws suffice for its Hessian.
+/// The predicted gain, in nats, above which the model only has to provide a direction. A few draws then suffice for its
+/// Hessian.
 const FAR: f64 = 10.0;
 
-/// Largest number of draws for a gradient or an assessment when the predicted gain exceeds [`FAR`]. In the tails of a
-/// density, Inequality 11 may require arbitrarily many draws, although a wrong step costs little.
+/// The largest number of draws for a gradient or an assessment while the predicted gain exceeds [`FAR`]. In the tails
+/// of a density, Inequality 11 may require arbitrarily many draws, although a wrong step costs little.
 const FAR_DRAWS: usize = 1024;
 
-/// Smallest share of a noisy gradient's prediction that a step must achieve.
+/// The smallest share of the gain predicted by a noisy gradient that a step is assumed to achieve.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// Standard error of the bound, relative to the predicted gain of a step, above which the current scales reach too far
-/// into the tails, even near an optimum.
+/// The standard error of the ELBO, relative to the predicted gain of a step, above which the current scales are assumed
+/// to reach too far into the tails. This limit also applies near an optimum.
 const WILD: f64 = 10.0;
 
 const RETREAT_DRAWS: usize = 128;
 
 const HALVINGS: usize = 8;
 
-/// Variational inference by stochastic trust regions, whose output is ω.
+/// Variational inference by stochastic trust regions. Its result is the vector of parameters ω.
 pub struct Trust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
     source: NoiseSource,
     settings: TrustSettings,
     start: Vec<f64>,
-    /// Separates the draws of two fits with the same seed.
+    /// A number that separates the draws of two fits with the same seed.
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
@@ -68,7 +69,8 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
 }
 
 impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
-    /// Creates a fit of `family` from `start`. Fits with the same seed need different `stream`s.
+    /// Creates a fit of `family` that starts at the parameters `start`. Fits with the same seed need different values
+    /// of `stream`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -105,8 +107,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self.family.is_factorised() && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// About two minibatches of products and at least four draws. Far from the optimum the number is half a minibatch
-    /// and at least two draws.
+    /// Returns the number of draws for an explicit Hessian, which is about two minibatches of products and at least
+    /// four draws. Far from the optimum, it is half a minibatch and at least two draws.
     fn explicit_draws(&self, far: bool) -> usize {
         let products = self.settings.hessian_draws;
         let (products, least, most) = if far {
@@ -150,7 +152,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             return;
         };
         match &mut state.explicit {
-            // Nearby Hessians are averaged.
+            // Hessians at nearby points are averaged.
             Some(average) if again || state.moved <= 1.0 => average.blend(&found),
             _ => state.explicit = Some(found),
         }
@@ -226,7 +228,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// Uses the negated metric as the Hessian, for iterations in which no Hessian is finite.
+    /// Proposes a step with the negated metric as the Hessian, for iterations in which no Hessian is finite.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);
@@ -265,7 +267,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         let deviation = gradient.deviation_along(&solution.step);
         state.gap = [solution.predicted, deviation];
         Some(Proposal {
-            // The prediction includes noise in the gradient, which a step does not achieve.
+            // The prediction includes noise of the gradient, which a step does not achieve.
             promised: solution.predicted * (1.0 - noise / squared).max(LEAST_PROMISE),
             gradient,
             solution,
@@ -289,7 +291,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         Step::finish(record, Status::Diverged { at, reason })
     }
 
-    /// Assesses the step only if its predicted gain is large enough or it may be the last step.
+    /// Assesses a step only if its predicted gain is large enough, or if it may be the last step.
     fn attempt(&mut self, state: &mut TrustState, proposal: &Proposal, iteration: u64) -> Trial {
         let settings = self.settings;
         let tolerance = settings.tolerance(self.family.dim());
@@ -309,8 +311,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             near: is_near(solution, proposal.deviation, tolerance),
             small: small_radius(&settings, situation),
         };
-        // The test would reject a step with a negligible predicted gain anyway. Only the stopping rule may need its
-        // assessment.
+        // The test would reject a step with a negligible predicted gain in any case. Only the stopping rule may need
+        // its assessment.
         if !(worth || attempt.near) {
             return attempt;
         }
@@ -392,7 +394,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         let settings = self.settings;
         let (norm, noise) = (proposal.squared.sqrt(), proposal.noise.sqrt());
         let by_noise = next_gradient_draws(state.gradient_draws, norm, noise);
-        // If no draw of the gradient is in a tail, the noise of the gradient does not reveal that tail.
+        // If no draw of the gradient lies in a tail, the noise of the gradient does not reveal that tail.
         let least = if contradicted {
             2 * state.gradient_draws
         } else if state.rejected > 0 {
@@ -400,7 +402,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         } else {
             0
         };
-        // Far from the optimum a wrong step costs less than the draws that would prevent it.
+        // Far from the optimum, a wrong step costs less than the draws that would prevent it.
         let most = if state.gap[0] > FAR {
             FAR_DRAWS.min(settings.max_draws)
         } else {
@@ -414,9 +416,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// If a few draws in the tails dominate the bound, a gradient rarely contains them. No model of the bound then
-    /// provides a direction, and every step is random. After a step without a clear gain, the method therefore halves
-    /// the scales as long as the bound on the draws of that step becomes higher and more precise.
+    /// If a few draws in the tails dominate the ELBO, a gradient rarely contains such draws. In this case, no model of
+    /// the ELBO provides a direction, and every step is random. After a step without a clear gain, the method therefore
+    /// halves the scales repeatedly, as long as the ELBO on the draws of that step becomes higher and more precise.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
         let wild = noise > WILD * promised.max(1.0);
@@ -454,9 +456,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 }
 
-/// Returns whether a step was clearly worse than predicted in the range of the quadratic model. This is evidence
-/// against the Hessian, which then receives more draws. Far from the optimum, it is just as likely that the bound is
-/// not quadratic.
+/// Returns whether a step within the range of the quadratic model was clearly worse than predicted. This is evidence
+/// against the Hessian, which then receives more draws. Far from the optimum, the reason may equally be that the ELBO
+/// is not quadratic.
 fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> bool {
     let promised = proposal.promised;
     let contradicted = proposal.solution.norm <= BELIEVED

@@ -1,4 +1,4 @@
-//! The assessment of a step: the change of the bound on fresh draws, with the same draws at both ends.
+//! The assessment of a step: the change of the ELBO on fresh draws, which are the same at both ends of the step.
 
 use jensen_density::{Lanes, LogDensity};
 
@@ -12,7 +12,7 @@ use super::quadratic::{Quadratic, take_out};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Assessment {
-    /// The observed change ℓ′ of the bound. It is −∞ if for some draw the density is finite at the beginning of the
+    /// The observed change ℓ′ of the ELBO. It is −∞ if, for some draw, the density is finite at the beginning of the
     /// step but not at its end.
     pub change: Estimate,
     /// The variance σ² of the change for a single draw.
@@ -27,14 +27,15 @@ pub(crate) struct Sample<'a> {
     pub source: NoiseSource,
     pub key: u64,
     pub draws: usize,
-    /// The standard error below which the number of draws is sufficient. Otherwise it doubles.
+    /// The standard error at which the number of draws suffices. While the standard error is larger, the number of
+    /// draws doubles.
     pub precision: f64,
     pub most: usize,
     pub records: Option<&'a dyn Choose>,
 }
 
-/// Draws come in antithetic pairs. The pairs are the independent observations, and `variance` is twice their variance.
-/// The assessment subtracts the control variate `quadratic`.
+/// Assesses a step with antithetic pairs of draws. The pairs are the independent observations, and `variance` is twice
+/// their variance. The assessment subtracts the control variate `quadratic`.
 pub(crate) fn assess<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     from: &[f64],

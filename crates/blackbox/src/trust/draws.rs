@@ -1,4 +1,4 @@
-//! Antithetic pairs of draws, in blocks of bounded memory.
+//! Antithetic pairs of draws, in blocks of bounded size.
 
 use crate::oracle::Stream;
 
@@ -6,13 +6,14 @@ const BLOCK: usize = 1 << 19;
 
 pub(crate) const BLOCK_LANES: usize = 1024;
 
-/// The result is even and bounded, so that memory grows only with the dimension.
+/// Returns the number of lanes in a block. The number is even and bounded, so that memory grows only with the
+/// dimension.
 pub(crate) fn block_lanes(rows: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(32, BLOCK_LANES) & !1
 }
 
-/// Fills columns of a `rows × lanes` matrix, where `columns` is the first column and `lanes`. A draw and its antithetic
-/// partner are adjacent.
+/// Fills some columns of a `rows × lanes` matrix, where `columns` contains the first column and `lanes`. Each draw is
+/// followed by its antithetic partner.
 pub(crate) fn mirrored(
     stream: Stream,
     first: usize,

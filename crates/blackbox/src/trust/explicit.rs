@@ -1,19 +1,21 @@
-//! Explicit Hessians of mean-field families, in blocks.
+//! Explicit Hessians for mean-field families, computed in blocks.
 //!
-//! With `Hₗ = ∇²log p(zₗ)` at draws `zₗ = μ + σεₗ`, the Hessian of `E log p` in (μ, log σ) has the blocks
+//! Let `Hₗ = ∇²log p(zₗ)` be the Hessians at draws `zₗ = μ + σεₗ`. The Hessian of `E log p` with respect to (μ, log σ)
+//! has three kinds of blocks:
 //!
-//! * `E Hᵢⱼ` for the means, dense;
-//! * `E Hᵢⱼ σⱼεⱼ` between mean i and log scale j, dense;
-//! * `E σᵢεᵢ Hᵢⱼ σⱼεⱼ + δᵢⱼ E σᵢεᵢgᵢ` for the log scales, with `E σᵢεᵢgᵢ = σᵢ² E Hᵢᵢ` (Price's identity).
+//! * `E Hᵢⱼ` for two means, a dense block;
+//! * `E Hᵢⱼ σⱼεⱼ` for mean i and log scale j, a dense block;
+//! * `E σᵢεᵢ Hᵢⱼ σⱼεⱼ + δᵢⱼ E σᵢεᵢgᵢ` for two log scales, with `E σᵢεᵢgᵢ = σᵢ² E Hᵢᵢ` (Price's identity).
 //!
-//! Antithetic draws remove the even part of H from the estimate of the middle block, and the last block is estimated
-//! relative to the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`). Both are therefore exact for Gaussian targets
-//! with any number of draws. The remaining noise would mislead steps, because the maximiser of a model exploits its
-//! most optimistic errors. The solver therefore shrinks the middle block and these covariances, which are 0 for a
-//! Gaussian, by the positive part of the James–Stein factor, `1 − noise²/size²`. The noise is estimated from the
-//! scatter of the pairs. The estimate takes d products per draw. It is faster than conjugate gradients as long as d
-//! products and factorisations of 2d × 2d matrices are affordable. By contrast, products with few draws are noisy in
-//! the last block, and conjugate gradients need more products the more collinear the posterior is.
+//! Antithetic draws remove the even part of H from the estimate of the middle block. The last block is estimated
+//! relative to the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`). For Gaussian targets, both blocks are therefore
+//! exact with any number of draws. The noise that remains would mislead steps, because the maximiser of a model
+//! exploits its most optimistic errors. For a Gaussian, the middle block and the covariances in the last block are 0.
+//! The solver therefore shrinks them by the positive part of the James–Stein factor, `1 − noise²/size²`, where the
+//! noise is estimated from the scatter of the pairs. The estimate takes d products per draw. It is faster than
+//! conjugate gradients as long as d products and factorisations of 2d × 2d matrices are affordable. In contrast,
+//! products with few draws are noisy in the last block, and conjugate gradients need more products if the posterior is
+//! more collinear.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -29,18 +31,18 @@ use super::subproblem::{Solution, secular};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Explicit {
-    /// `E H`, d × d.
+    /// The block `E H`, a d × d matrix.
     pub mean: Vec<f64>,
-    /// `E Hᵢⱼ σⱼεⱼ`, d × d.
+    /// The block `E Hᵢⱼ σⱼεⱼ`, a d × d matrix.
     cross: Vec<f64>,
-    /// `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)`, which is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` minus `δᵢⱼ σᵢ² E Hᵢᵢ`, d × d.
+    /// The matrix `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)` (d × d). It is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` minus `δᵢⱼ σᵢ² E Hᵢᵢ`.
     logs: Vec<f64>,
     weight: f64,
-    /// Squared noise of `cross` and `logs`, summed over their entries, with means in units of their scales.
+    /// The squared noise of `cross` and of `logs`, each summed over the entries. Means are in units of their scales.
     noise: [f64; 2],
 }
 
-/// Draws in the memory of an average, relative to the draws of the newest estimate.
+/// The largest number of draws that an average remembers, relative to the number of draws of the newest estimate.
 const MEMORY: f64 = 8.0;
 
 /// The scale √½ of log standard deviations in the metric of the Fisher information.
@@ -48,9 +50,10 @@ const HALF_ROOT: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
 struct Sums {
     found: Explicit,
-    /// The sum of `εᵢεⱼ` over the pairs.
+    /// The sum of `εᵢεⱼ` over the pairs of draws.
     square: Vec<f64>,
-    /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, and of εᵢεⱼ.
+    /// Sums of squares and products: the squares of `cross`, the squares of `logs`, the products of `logs` with εᵢεⱼ,
+    /// and the squares of εᵢεⱼ.
     squares: [Vec<f64>; 4],
     kept: usize,
 }
@@ -72,8 +75,8 @@ impl Sums {
         }
     }
 
-    /// The Hessians of the pair are adjacent in the columns of `product` from `first` on. A pair with non-finite
-    /// products is omitted.
+    /// Adds a pair of draws. The Hessians of the pair are adjacent in the columns of `product` from `first` on. A pair
+    /// whose products are not finite is omitted.
     fn add(&mut self, product: &[f64], first: usize, sd: &[f64], e: &[f64]) {
         let dim = sd.len();
         let rows = || product.chunks(product.len() / dim);
@@ -124,7 +127,7 @@ impl Sums {
             for j in 0..dim {
                 let at = i * dim + j;
                 let off = square[at] / kept as f64;
-                // The scatter is that of a pair's contribution minus the control variate.
+                // The scatter is that of the contributions of the pairs, minus the control variate.
                 let m = 2.0 * found.mean[at];
                 let total = 2.0 * found.logs[at] - m * square[at] / kept as f64;
                 let logs = squares[1][at] - 2.0 * m * squares[2][at] + m * m * squares[3][at];
@@ -137,7 +140,7 @@ impl Sums {
         }
         symmetrise(&mut found.logs, dim);
         if kept == 1 {
-            // A single pair has no estimate of its noise.
+            // With a single pair, the noise cannot be estimated.
             found.noise = found.sizes(sd);
         }
         Some(found)
@@ -145,8 +148,8 @@ impl Sums {
 }
 
 impl Explicit {
-    /// Estimates the blocks at the mean field `omega` from `draws` draws, and returns them with the number of products.
-    /// Returns `None` if no pair of draws has finite products.
+    /// Estimates the blocks for the mean-field parameters `omega` from `draws` draws. Returns the blocks and the number
+    /// of products, or `None` if no pair of draws has finite products.
     pub(crate) fn estimate<D: TwiceDifferentiable>(
         density: &D,
         omega: &[f64],
@@ -167,7 +170,7 @@ impl Explicit {
             iteration: key,
         };
         mirrored(stream, 0, dim, pairs, columns, &mut noise);
-        // Each call takes both draws of whole pairs, lane by lane with all unit vectors.
+        // Each call takes both draws of whole pairs. Each draw has a lane for every unit vector.
         let together = (block_lanes(dim) / (2 * dim)).clamp(1, pairs);
         let mut products = 0;
         let mut e = vec![0.0; dim];
@@ -240,7 +243,7 @@ impl Explicit {
     pub(crate) fn solve(&self, omega: &[f64], g: &[f64], radius: f64, largest: f64) -> Solution {
         let dim = omega.len() / 2;
         let n = 2 * dim;
-        // The region is a ball in these coordinates.
+        // In these coordinates, the trust region is a ball.
         let scale: Vec<f64> = (0..n)
             .map(|i| {
                 if i < dim {
@@ -352,7 +355,8 @@ mod tests {
     use crate::family::{Family, MeanField};
     use crate::objective::Objective;
 
-    /// `Σ zᵢ − ½ Σ zᵢ² − Σ e^{zᵢ + zᵢ₊₁}`, which has derivatives of all orders and couples all pairs of neighbours.
+    /// The log density `Σ zᵢ − ½ Σ zᵢ² − Σ e^{zᵢ + zᵢ₊₁}`. It has derivatives of all orders, and couples all pairs of
+    /// neighbours.
     struct Chain(usize);
 
     impl LogDensity for Chain {
@@ -417,7 +421,8 @@ mod tests {
         NoiseSource::new(3, Simd::detect())
     }
 
-    /// Applies B by brute force. The step of an explicit Hessian inside the region solves `B s = g`.
+    /// Computes products with B from its definition. Inside the region, the step of an explicit Hessian solves `B s =
+    /// g`.
     fn residual<D: TwiceDifferentiable>(density: &D, omega: &[f64], explicit: &Explicit) -> f64 {
         let dim = density.dim();
         let g: Vec<f64> = (0..2 * dim).map(|i| (i as f64 * 0.7).cos()).collect();
@@ -452,7 +457,7 @@ mod tests {
         let found = found.unwrap();
         let off = residual(&density, &omega, &found);
         assert!(off < 0.03, "{off}");
-        // Averages of small samples converge to the same Hessian.
+        // Averages over small samples converge to the same Hessian.
         let mut average: Option<Explicit> = None;
         for key in 0..8 {
             let (new, _) = Explicit::estimate(&density, &omega, source(), key, 2048, None);
@@ -483,8 +488,8 @@ mod tests {
             let off = found.sizes(&sd);
             (0..2).for_each(|k| observed[k] += off[k]);
         }
-        // The stated noise of the covariances is too large by the part that their diagonal shares with the noise of the
-        // mean.
+        // The diagonal of the covariances shares noise with the mean. The stated noise of the covariances is too large
+        // by this part.
         for (k, most) in [(0, 1.2), (1, 1.6)] {
             let ratio = stated[k] / observed[k];
             assert!(ratio > 0.8 && ratio < most, "block {k}: {ratio}");

@@ -1,4 +1,4 @@
-//! The beginning of TrustVI in a fit.
+//! The beginning of a TrustVI fit.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::Status;

@@ -2,12 +2,13 @@
 //!
 //! Draws come in antithetic pairs (z and its reflection at the mean). The pairs are independent of each other and are
 //! divided into [`GROUPS`] groups. The delete-one-group jackknife (Efron and Stein 1981) estimates the noise from the
-//! gradients of the groups. The variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`. It bounds the variance of the
-//! norm, because a norm changes by no more than its argument.
+//! gradients of the groups: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`. This variance bounds the variance
+//! of the norm, because the norm of a vector changes by no more than the vector.
 //!
 //! A linear control variate removes the quadratic part of the log density: `Jᵀ A (z − μ)` has a known mean for any
-//! fixed matrix A. With an explicit Hessian, A is its average over other draws. Otherwise `A (z − μ)` is ∇log q(z), as
-//! in sticking the landing. The coefficient of the control variate is estimated by regression over the groups.
+//! fixed matrix A. If there is an explicit Hessian, A is the average of the Hessian over other draws. Otherwise `A (z −
+//! μ)` is ∇log q(z), as in sticking the landing. The coefficient of the control variate is estimated by regression over
+//! the groups.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
@@ -23,7 +24,7 @@ use super::quadratic::multiply;
 
 pub(crate) const GROUPS: usize = 8;
 
-/// Largest length of a group's gradient relative to the median length.
+/// The largest length of the gradient of a group, relative to the median length.
 const LONGEST: f64 = 4.0;
 
 #[derive(Clone, Debug)]
@@ -34,8 +35,8 @@ pub(crate) struct Gradient {
 }
 
 impl Gradient {
-    /// Averages the groups so that no group has more weight than [`LONGEST`] times the median group. If a few draws in
-    /// the tails dominate, the plain mean is not a useful direction.
+    /// Averages the groups so that no group has more weight than [`LONGEST`] times that of the median group. If a few
+    /// draws in the tails dominate, the plain mean is not a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,
@@ -72,7 +73,8 @@ impl Gradient {
         }
     }
 
-    /// Estimates the squared deviation of the mean by the jackknife, in the norm dual to the norm of the region.
+    /// Estimates the squared deviation of the mean by the jackknife, in the norm that is dual to the norm of the trust
+    /// region.
     pub(crate) fn noise(&self, metric: &dyn Fn(&[f64], &mut [f64])) -> f64 {
         let k = self.groups.len() as f64;
         let mut scaled = vec![0.0; self.mean.len()];
@@ -105,7 +107,7 @@ pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     calls: Calls,
 }
 
-/// The averaged Hessian of the log density, d × d, as a control variate.
+/// The averaged Hessian of the log density (d × d), which serves as a control variate.
 pub(crate) type Averaged<'h> = Option<&'h [f64]>;
 
 impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
@@ -134,7 +136,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         let (dim, rows) = (family.dim(), family.noise_dim());
         let half = draws.div_ceil(2 * GROUPS).max(1);
         let most = (block_lanes(rows.max(dim)) / 2).max(1);
-        // Each call takes whole groups, or a part of one.
+        // Each call takes several whole groups, or a part of one group.
         let together = (most / half).clamp(1, GROUPS);
         let part = half.min(most);
         let parameters = family.parameters();
@@ -284,14 +286,14 @@ fn select(matrix: &[f64], rows: usize, lanes: usize, columns: std::ops::Range<us
 
 fn expected_variate(family: &dyn Family, omega: &[f64], hessian: Averaged<'_>, out: &mut [f64]) {
     match hessian {
-        // A mean field has E εᵢ (A σε)ᵢ σᵢ = Aᵢᵢ σᵢ².
+        // For a mean-field family, E εᵢ (A σε)ᵢ σᵢ = Aᵢᵢ σᵢ².
         Some(hessian) => {
             let dim = family.dim();
             for (i, sd) in family.marginal_sd(omega).iter().enumerate() {
                 out[dim + i] = hessian[i * dim + i] * sd * sd;
             }
         }
-        // The naive gradient of E log q is minus the gradient of the entropy.
+        // The naive gradient of E log q is the negated gradient of the entropy.
         None => {
             family.add_entropy_gradient(omega, out);
             out.iter_mut().for_each(|x| *x = -*x);
@@ -381,8 +383,8 @@ mod tests {
         );
     }
 
-    /// Over many samples, the mean agrees with the mean of a large sample, and the jackknife's deviation agrees with
-    /// the observed deviation.
+    /// Over many samples, the mean agrees with that of one large sample, and the deviation according to the jackknife
+    /// agrees with the observed deviation.
     #[test]
     fn the_jackknife_knows_the_noise() {
         let density = Scalar(EightSchools { centred: false });
@@ -417,7 +419,7 @@ mod tests {
             );
             let mut scaled = vec![0.0; mean.len()];
             metric(&mean, &mut scaled);
-            // The mean of 200 samples has a 200th of the squared noise.
+            // The squared noise of the mean of 200 samples is a 200th of the squared noise of one sample.
             let off = dot(&mean, &scaled) * samples as f64 / observed;
             assert!(off < 3.0, "{off}");
         }

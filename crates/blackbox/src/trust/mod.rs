@@ -1,10 +1,10 @@
 //! TrustVI: black-box variational inference by stochastic trust regions (Regier, Jordan and McAuliffe, NeurIPS 2017).
 //!
-//! TrustVI maximises the bound `L(ω)` by steps that maximise the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤ δ`,
-//! where g and H are estimated from fresh draws. It accepts a step if the change of the bound on new draws, the same at
-//! both ends, is at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the prediction m′ corrected for noise. The region may
-//! then grow. Otherwise it shrinks. The sample size of the gradient adapts by the jackknife rule, and the sample size
-//! of the assessment by Inequalities 11 and 13.
+//! TrustVI maximises the ELBO `L(ω)`. Each step maximises the model `m(s) = gᵀs + ½ sᵀHs` in a region `‖s‖ ≤ δ`, where
+//! g and H are estimated from fresh draws. A step is accepted if the change of the ELBO on new draws, the same at both
+//! ends, is at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the prediction m′ corrected for noise. After an accepted
+//! step, the region may grow. After a rejected step, it shrinks. The sample size of the gradient is adapted by the
+//! jackknife rule, and the sample size of the assessment by Inequalities 11 and 13.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -25,27 +25,29 @@
 //! # Choices beyond the paper
 //!
 //! * **Lengths** are in the metric P of the family's Fisher information at the current ω (means in units of their
-//!   standard deviations, log scales times √2), so that ½‖s‖² is close to the Kullback–Leibler divergence of a step and
-//!   no result depends on the units of the data. This is the paper's method after a linear change of variables at every
-//!   iterate.
+//!   standard deviations, log scales times √2). With this metric, ½‖s‖² is close to the Kullback–Leibler divergence of
+//!   a step, and no result depends on the units of the data. This is the method of the paper after a linear change of
+//!   variables at every iterate.
 //! * **Acceptance**: in the test of a step and in Inequalities 11 and 13, m′ is replaced by `m̃ = m′ max(1 − v/‖g‖²,
-//!   0.001)`, where v is the jackknife's squared noise of g, because steps do not achieve the gains that a noisy
-//!   gradient predicts. TrustVI may therefore accept a step that gains less than `η m′`.
-//! * **Sample sizes** are the sizes of the last step, doubled or halved according to the inequalities, up to a limit.
-//!   The assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
-//! * **Gradients** are means of groups, and no group has more than four times the weight of the median group. This
-//!   limit biases the gradients, and Condition 2 is not guaranteed for heavy tails.
-//! * **Radius**: after an accepted step the radius grows only if the step ended on the boundary. In regions beyond δₖ⁻
-//!   the step must also have achieved three quarters of its prediction and must not be the first after a rejected one.
-//!   After a rejected step the radius becomes `min(δ, ‖s‖)/γ`. Beyond δₖ⁻, a parabola through the observed change may
-//!   reduce it further, by at most a factor γ². In small regions every step ends on the boundary, as in Lemma 2. All of
-//!   these rules increase `φ = L − αδ²` relative to the paper's rules, which Lemma 1 allows.
+//!   0.001)`, where v is the squared noise of g according to the jackknife. The reason is that steps do not achieve the
+//!   gains that a noisy gradient predicts. TrustVI may therefore accept a step that gains less than `η m′`.
+//! * **Sample sizes** are those of the last step, doubled or halved according to the inequalities, up to a limit. The
+//!   assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
+//! * **Gradients** are means over groups of draws, and no group has more than four times the weight of the median
+//!   group. This limit biases the gradients, and Condition 2 is not guaranteed for heavy tails.
+//! * **Radius**: after an accepted step, the radius grows only if the step ended on the boundary. If the radius exceeds
+//!   δₖ⁻, the step must also have achieved three quarters of its prediction, and must not be the first step after a
+//!   rejected one. After a rejected step, the radius becomes `min(δ, ‖s‖)/γ`. If the radius exceeds δₖ⁻, a parabola
+//!   through the observed change may reduce it further, by at most a factor γ². In small regions every step ends on the
+//!   boundary, as in Lemma 2. All of these rules increase `φ = L − αδ²` relative to the rules of the paper, which Lemma
+//!   1 allows.
 //! * **Narrower scales** are tried after a step far from an optimum that has no clear gain and whose draws leave the
-//!   bound uncertain by more than a nat. In the tails of a density a few draws dominate the bound, and no model of it
-//!   provides a direction. TrustVI accepts narrower scales if the bound on the same draws is higher and more precise.
+//!   ELBO uncertain by more than a nat. In the tails of a density, a few draws dominate the ELBO, and no model of the
+//!   ELBO provides a direction. TrustVI accepts narrower scales if the ELBO on the same draws is higher and more
+//!   precise.
 //! * **Draws** come in antithetic pairs, which are the independent observations of all estimates.
-//! * **Hessian-vector products** therefore use 86 draws instead of 85. In the full-rank family they use at least four
-//!   times the dimension, because with fewer draws the averaged products are singular.
+//! * **Hessian-vector products** therefore use 86 draws instead of 85. In the full-rank family, the number of draws is
+//!   at least four times the dimension, because averages of products over fewer draws are singular.
 
 mod algorithm;
 mod assessment;

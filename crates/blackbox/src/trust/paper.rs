@@ -1,4 +1,5 @@
-//! TrustVI as published: Algorithm 1 of the paper with the sampling rules of sections 3.2 and 3.3, without additions.
+//! TrustVI as published. It is Algorithm 1 of the paper with the sampling rules of sections 3.2 and 3.3, without
+//! additions.
 //!
 //! | rule | implementation |
 //! | --- | --- |
@@ -10,12 +11,12 @@
 //! | acceptance | ℓ′ ≥ ηm′ ≥ λδ² |
 //! | radius | γδ, at most δ_max, after an accepted step; δ/γ after a rejected step |
 //!
-//! The paper doubles N_k for the *next* iteration if it was too small, so it may accept a step on fewer draws than
-//! Inequality 11 requires. Algorithm 1 requires the inequality to hold, and this implementation ensures that it does.
-//! The paper has no upper limit for N. This implementation rejects a step for which [`TrustSettings::max_draws`] draws
-//! do not suffice, which Lemma 1 always allows. ‖∇L‖, L and κ_H in Inequality 13 cannot be observed, so they are
-//! estimated as in [`Trust`](super::Trust). The paper has no stopping rule. This implementation ends when two
-//! consecutive Newton steps inside the region predict gains of no more than the tolerance.
+//! If N_k was too small, the paper doubles it for the *next* iteration, so the paper may accept a step on fewer draws
+//! than Inequality 11 requires. Algorithm 1 requires the inequality to hold, and this implementation ensures that it
+//! holds. The paper has no upper limit for N. This implementation rejects a step for which [`TrustSettings::max_draws`]
+//! draws do not suffice, which Lemma 1 always allows. The quantities ‖∇L‖, L and κ_H in Inequality 13 cannot be
+//! observed, so they are estimated as in [`Trust`](super::Trust). The paper has no stopping rule. This implementation
+//! ends when two consecutive Newton steps inside the region predict gains of no more than the tolerance.
 
 use std::sync::Arc;
 
@@ -45,13 +46,13 @@ const USES: u64 = 2;
 
 const QUIET: u64 = 2;
 
-/// Radius in units of ω below which a run counts as stalled.
+/// The radius, in units of ω, below which a run counts as stalled.
 const NOTHING: f64 = 1e-12;
 
 /// The settings of [`PaperTrust`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperTrustSettings {
-    /// The parameters of Table 1, and the numbers of draws.
+    /// The parameters of Table 1 of the paper, and the numbers of draws.
     pub trust: TrustSettings,
 }
 
@@ -62,7 +63,7 @@ impl Default for PaperTrustSettings {
 }
 
 impl PaperTrustSettings {
-    /// Creates settings with these parameters and the minibatches of the paper.
+    /// Creates settings with these parameters and with the minibatch sizes of the paper.
     pub fn of(trust: TrustSettings) -> Self {
         Self {
             trust: TrustSettings {
@@ -107,8 +108,8 @@ pub struct PaperTrustState {
     radius: f64,
     gradient_draws: usize,
     change_draws: usize,
-    /// The iteration in which the current Hessian was drawn. `uses` counts the iterations that have used it at the
-    /// current ω.
+    /// The iteration in which the current Hessian was drawn. `uses` counts the iterations that have used this Hessian
+    /// at the current ω.
     hessian: u64,
     uses: u64,
     quiet: u64,
@@ -152,7 +153,7 @@ impl Snapshot for PaperTrustState {
     }
 }
 
-/// TrustVI as published, whose output is ω.
+/// TrustVI as published. Its result is the vector of parameters ω.
 pub struct PaperTrust<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -169,7 +170,7 @@ struct Assessed {
 }
 
 impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
-    /// Creates a fit of `family` from `start`.
+    /// Creates a fit of `family` that starts at the parameters `start`.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -247,7 +248,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// Estimates ℓ′ from the number of draws that the inequalities require.
+    /// Estimates the change ℓ′ from the number of draws that the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,
@@ -271,7 +272,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
                 changes.extend(self.oracle.lane_differences(&state.omega, &to, noise));
             }
             state.calls += self.oracle.take_calls();
-            // A draw with zero density at either end rejects the step.
+            // If the density at any draw is zero at either end, the step is rejected.
             let finite = changes.iter().all(|x| x.is_finite());
             let change = match finite {
                 true => Estimate::of(&changes),

@@ -1,15 +1,15 @@
-//! The change of the bound of a quadratic log density, used as a control variate.
+//! The change of the ELBO for a quadratic log density, which serves as a control variate.
 //!
-//! For antithetic draws `z = μ ± σε`, the terms of odd order cancel. For a quadratic log density with Hessian A, the
-//! change from scales σ to σ′ is then `½ Σᵢⱼ Aᵢⱼ (σ′ᵢσ′ⱼ − σᵢσⱼ) εᵢεⱼ`, with known mean `½ Σᵢ Aᵢᵢ (σ′ᵢ² − σᵢ²)`. The
-//! rest of a change comes from the non-Gaussian part of the density, so few draws suffice for the changes of small
-//! steps near an optimum. The estimate of A does not use the draws that it corrects.
+//! For antithetic draws `z = μ ± σε`, the terms of odd order cancel. If the log density is quadratic with Hessian A,
+//! the change from scales σ to scales σ′ is then `½ Σᵢⱼ Aᵢⱼ (σ′ᵢσ′ⱼ − σᵢσⱼ) εᵢεⱼ`, with the known mean `½ Σᵢ Aᵢᵢ (σ′ᵢ²
+//! − σᵢ²)`. The rest of a change is due to the non-Gaussian part of the density, so few draws suffice to estimate the
+//! changes of small steps near an optimum. The estimate of A does not use the draws that it corrects.
 
 use crate::family::Family;
 use crate::reduce::{axpy, combine, dot};
 
 pub(crate) struct Quadratic<'h> {
-    /// The Hessian A, d × d. `None` means minus the precision of the current approximation, `−diag(1/σ²)`.
+    /// The Hessian A (d × d). `None` means the negated precision of the current approximation, `−diag(1/σ²)`.
     hessian: Option<&'h [f64]>,
     before: Vec<f64>,
     after: Vec<f64>,
@@ -17,7 +17,7 @@ pub(crate) struct Quadratic<'h> {
 }
 
 impl<'h> Quadratic<'h> {
-    /// Returns `None` unless the family is the mean field.
+    /// Returns `None` unless the family is the mean-field family.
     pub(crate) fn new(
         family: &dyn Family,
         from: &[f64],
@@ -47,7 +47,8 @@ impl<'h> Quadratic<'h> {
         })
     }
 
-    /// Computes one number of mean zero per pair. `noise` is d × lanes, and a draw and its mirror image are adjacent.
+    /// Computes a number with mean zero for each pair of draws. `noise` is a d × lanes matrix in which each draw is
+    /// followed by its mirror image.
     pub(crate) fn pairs(&self, noise: &[f64], lanes: usize) -> Vec<f64> {
         let pairs = lanes / 2;
         let mut out = vec![-self.mean; pairs];
@@ -74,8 +75,9 @@ impl<'h> Quadratic<'h> {
     }
 }
 
-/// Subtracts from `changes` their regression on `variate`, which has known mean zero. A coefficient outside [0, 1] is
-/// replaced by the nearest end of the interval. A coefficient that is not finite leaves the changes as they are.
+/// Subtracts the regression of `changes` on `variate`, whose known mean is zero, from `changes`. A coefficient outside
+/// [0, 1] is replaced by the nearest end of the interval. If the coefficient is not finite, the changes stay as they
+/// are.
 pub(crate) fn take_out(changes: &mut [f64], variate: &[f64]) {
     let n = changes.len() as f64;
     let mean = changes.iter().sum::<f64>() / n;
@@ -92,7 +94,7 @@ pub(crate) fn take_out(changes: &mut [f64], variate: &[f64]) {
     }
 }
 
-/// Computes `out += A x` for `x` of `dim × lanes`.
+/// Computes `out += A x`, where `x` is a `dim × lanes` matrix.
 pub(crate) fn multiply(a: &[f64], dim: usize, x: &[f64], lanes: usize, out: &mut [f64]) {
     for (i, rows) in out.chunks_mut(4 * lanes).enumerate() {
         let row = |k: usize| &a[(4 * i + k) * dim..(4 * i + k + 1) * dim];

@@ -1,38 +1,40 @@
-//! The numbers of draws of gradients and of assessments.
+//! The numbers of draws for gradients and for assessments of steps.
 
 use super::settings::TrustSettings;
 
-/// The quantities of an iteration that Inequalities 11 and 13 need.
+/// The quantities of an iteration on which Inequalities 11 and 13 depend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
-    /// The predicted improvement m′.
+    /// The predicted improvement m′ of the ELBO.
     pub predicted: f64,
-    /// The radius δ.
+    /// The radius δ of the trust region.
     pub radius: f64,
-    /// The variance σ² of the observed change for a single draw, estimated after the sample was drawn.
+    /// The variance σ² of the observed change for a single draw, which is estimated after the sample was drawn.
     pub variance: f64,
-    /// An estimate of ‖∇L‖²: the stochastic gradient's squared norm minus its estimated noise, and at least a tenth of
-    /// the squared norm.
+    /// An estimate of ‖∇L‖². It is the squared norm of the stochastic gradient minus the estimated noise, but at least
+    /// a tenth of the squared norm.
     pub gradient_squared: f64,
-    /// An estimate of the Lipschitz constant of ∇L and of the bound on the Hessians: the largest curvature of the
-    /// current model.
+    /// The largest curvature of the current model. It serves as an estimate of the Lipschitz constant of ∇L and of the
+    /// bound on the Hessians.
     pub curvature: f64,
 }
 
 /// Computes the smallest N that satisfies Inequality 11 and, if it applies, Inequality 13.
 ///
-/// Inequality 11 requires `N ≥ 2σ²/(ηm′ + y)² log((τ₂δ² + y)/(τ₁δ²))` for all `y > max(−ηm′/2, −τ₂δ²)`. The right side
-/// has one local maximum in y. With `w = τ₂δ² + y` its derivative has the sign of `(w + ηm′ − τ₂δ²)/w − 2
-/// log(w/(τ₁δ²))`, which changes from positive to negative at most once over the range. Bisection finds the zero.
+/// Inequality 11 requires `N ≥ 2σ²/(ηm′ + y)² log((τ₂δ² + y)/(τ₁δ²))` for all `y > max(−ηm′/2, −τ₂δ²)`. As a function
+/// of y, the right-hand side has a single local maximum. With `w = τ₂δ² + y`, its derivative has the sign of `(w + ηm′
+/// − τ₂δ²)/w − 2 log(w/(τ₁δ²))`, which changes from positive to negative at most once over the range. Bisection finds
+/// the zero.
 ///
-/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies if δ is at most δₖ⁻ of Equation 3. It contains the
-/// unobservable ‖∇L‖, L and κ_H; see [`Situation`] for their estimates.
+/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies if δ is at most δₖ⁻ of Equation 3. The inequality
+/// contains ‖∇L‖, L and κ_H, which cannot be observed (see [`Situation`] for their estimates).
 ///
-/// The number is known only after the step, so it determines the size of the next assessment; see
-/// [`next_change_draws`].
+/// The number is known only after the step, so it determines the size of the next assessment (see
+/// [`next_change_draws`]).
 ///
-/// Lemma 1 states that `φ = L − αδ²` rises by λδ² in expectation. It follows from Inequality 11 for changes `L′ <
-/// min(ηm′/2, τ₂δ²)`, and trivially for `L′ ≥ τ₂δ²`. In between, if `ηm′ < 2τ₂δ²`, it may fail.
+/// Lemma 1 states that `φ = L − αδ²` rises by at least λδ² in expectation. The statement follows from Inequality 11 for
+/// changes `L′ < min(ηm′/2, τ₂δ²)`, and it is trivial for `L′ ≥ τ₂δ²`. In between, which is possible if `ηm′ < 2τ₂δ²`,
+/// the statement may fail.
 pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
     let squared = at.radius * at.radius;
     let (tau1, tau2) = settings.tau();
@@ -67,7 +69,7 @@ pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
     needed.max(small).max(2.0)
 }
 
-/// Computes δₖ⁻ of Equation 3.
+/// Computes the radius δₖ⁻ of Equation 3.
 pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
     let s = settings;
     let slopes = s.nu2 * s.nu3 * at.gradient_squared.sqrt()
@@ -87,15 +89,15 @@ pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     }
 }
 
-/// Ratio of observed to predicted improvement above which the model is trusted in larger regions.
+/// The ratio of observed to predicted improvement above which the model is trusted in a larger region.
 const GOOD: f64 = 0.75;
 
 /// Computes the radius after an accepted step that reached the boundary of the region `radius`. `ratio` is the ratio of
-/// observed to predicted improvement. `after_rejection` says whether the previous step was rejected.
+/// the observed to the predicted improvement. `after_rejection` states whether the previous step was rejected.
 ///
-/// In regions of at most δₖ⁻ (`small`) the radius grows by the factor γ, as the proof of convergence requires. In
-/// larger regions it grows only if the model was good and the previous step was not rejected. This can only increase
-/// the potential `φ = L − αδ²` of Lemma 1.
+/// If the radius is at most δₖ⁻ (`small`), it grows by the factor γ, as the proof of convergence requires. A larger
+/// radius grows only if the model was good and the previous step was not rejected. This condition can only increase the
+/// potential `φ = L − αδ²` of Lemma 1.
 pub(crate) fn radius_after_success(
     settings: &TrustSettings,
     radius: f64,
@@ -112,9 +114,9 @@ pub(crate) fn radius_after_success(
 
 /// Computes the radius after a rejected step of length `norm`.
 ///
-/// The parabola through the bound at both ends of the step, with the gradient's `slope` at the beginning, has its
-/// maximum at some fraction of the step. The region shrinks to that fraction, by at least the factor γ and at most γ².
-/// In regions of at most δₖ⁻ (`small`) it shrinks by γ.
+/// A parabola is determined by the ELBO at both ends of the step and by the `slope` of the gradient at its beginning.
+/// The maximum of the parabola is at some fraction of the step, and the radius shrinks to that fraction, by at least
+/// the factor γ and at most γ². If the radius is at most δₖ⁻ (`small`), it shrinks by γ.
 pub(crate) fn radius_after_refusal(
     settings: &TrustSettings,
     radius: f64,
@@ -133,13 +135,13 @@ pub(crate) fn radius_after_refusal(
     share * radius.min(norm)
 }
 
-/// Length of a gradient, in standard deviations, below which the next gradient gets twice as many draws.
+/// The length of a gradient, in standard deviations, below which the next gradient uses twice as many draws.
 const SHORT: f64 = 2.0;
 
-/// Length of a gradient, in standard deviations, above which the next gradient gets half as many draws.
+/// The length of a gradient, in standard deviations, above which the next gradient uses half as many draws.
 const LONG: f64 = 8.0;
 
-/// By the jackknife rule, `deviation` bounds the standard deviation of the gradient's norm.
+/// By the jackknife rule, `deviation` bounds the standard deviation of the norm of the gradient.
 pub(crate) fn next_gradient_draws(draws: usize, norm: f64, deviation: f64) -> usize {
     if norm < SHORT * deviation {
         2 * draws
@@ -172,7 +174,7 @@ mod tests {
                 lambda: 0.1,
                 alpha: 0.5,
                 eta: 0.5,
-                // A δ⁻ this small excludes Inequality 13.
+                // With such a small δ⁻, Inequality 13 does not apply.
                 delta_minus: 1e-9,
                 ..TrustSettings::default()
             },
@@ -208,7 +210,7 @@ mod tests {
     #[test]
     fn inequality_thirteen_counts_only_in_small_regions() {
         let settings = TrustSettings::default();
-        // δₖ⁻ = ν₂ν₃‖∇L‖ / ((ν₂(1 + η) + 8) κ) = 0.1/8.65.
+        // Here δₖ⁻ = ν₂ν₃‖∇L‖ / ((ν₂(1 + η) + 8) κ) = 0.1/8.65.
         let small = usual(1.0, 0.01);
         assert!((small_radius(&settings, small) - 0.1 / 8.65).abs() < 1e-12);
         let expected = -2.0 * 0.2f64.ln() / (0.04 * 1e-4);
@@ -234,7 +236,7 @@ mod tests {
         assert_eq!(radius_after_success(&s, 3.0, 1.0, 0.9, true), 3.0);
         assert_eq!(radius_after_success(&s, 3.0, 1.0, 0.5, false), 3.0);
         assert_eq!(radius_after_success(&s, 3.0, 4.0, 0.5, true), 6.0);
-        // The parabola 2t − 3t² has its maximum at a third, and is −1 at the end.
+        // The parabola 2t − 3t² has its maximum at a third, and its value at the end is −1.
         let refused =
             |radius, small, change| radius_after_refusal(&s, radius, 3.0, small, 2.0, change);
         assert!((refused(6.0, 1.0, -1.0) - 1.0).abs() < 1e-12);
@@ -243,7 +245,8 @@ mod tests {
         assert_eq!(refused(6.0, 7.0, f64::NEG_INFINITY), 1.5);
     }
 
-    /// The exact `E[Δφ]` of one iteration. An assessment with N draws of variance σ² is N(L′, σ²/N).
+    /// Computes the exact `E[Δφ]` of one iteration, in which an assessment with N draws of variance σ² is distributed
+    /// as N(L′, σ²/N).
     fn expected_gain(settings: &TrustSettings, at: Situation, change: f64, draws: f64) -> f64 {
         let a = settings.eta * at.predicted;
         let squared = at.radius * at.radius;
@@ -256,8 +259,8 @@ mod tests {
         accepted * goes + (1.0 - accepted) * stays
     }
 
-    /// By Lemma 1, for any Hessian of the model and any gradient, the potential of a noisy quadratic grows by λδ² in
-    /// expectation, over the range of changes for which Inequality 11 implies it.
+    /// By Lemma 1, the potential of a noisy quadratic grows by at least λδ² in expectation, for any Hessian of the
+    /// model and any gradient. The test covers the range of changes for which Inequality 11 implies this statement.
     #[test]
     fn the_potential_grows_whatever_the_model() {
         let settings = TrustSettings {
@@ -266,7 +269,8 @@ mod tests {
             ..TrustSettings::default()
         };
         let (_, tau2) = settings.tau();
-        // L(ω) = −½ Σ aᵢωᵢ² at a point, its gradient, and models of both that are wrong in many ways.
+        // The function is L(ω) = −½ Σ aᵢωᵢ². The test uses the gradient at a point, and models of the gradient and the
+        // Hessian that are wrong in many ways.
         let curvature = [0.1, 1.0, 8.0];
         let omega = [3.0, -1.0, 0.4];
         let slope = |i: usize| -curvature[i] * omega[i];
@@ -322,7 +326,7 @@ mod tests {
 
     #[test]
     fn between_its_ranges_lemma_one_fails() {
-        // λ = δ = 1, γ = 2, α = 2, ηm′ = L′ = 1.
+        // The settings are λ = δ = 1, γ = 2, α = 2 and ηm′ = L′ = 1.
         let settings = TrustSettings {
             lambda: 1.0,
             alpha: 2.0,

@@ -1,6 +1,6 @@
 //! The settings of TrustVI: the parameters of Table 1 of the paper, and the sample sizes.
 //!
-//! The paper gives ranges and no defaults. The defaults of Jensen are:
+//! The paper gives ranges for its parameters, but no defaults. The defaults of Jensen are:
 //!
 //! | name | range | default | reason |
 //! | --- | --- | --- | --- |
@@ -17,9 +17,9 @@
 //! | δ⁻ | (0, ∞] | ∞ | Condition 2 and Inequality 13 hold at any radius that the other two terms of Equation 3 allow |
 //! | δ_max | (0, ∞) | 10⁶ | longer steps would change ω beyond the range of numbers |
 //!
-//! At usual radii, λ excludes no step before convergence. A larger α reduces the number of draws that Inequality 11
-//! requires. Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them
-//! depends on the units of the data.
+//! At usual radii, λ rejects no step before the fit has converged. A larger α reduces the number of draws that
+//! Inequality 11 requires. Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so no
+//! length depends on the units of the data.
 
 use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
@@ -33,11 +33,11 @@ use crate::calls::PRODUCT_BATCH;
 /// The settings of [`Trust`](super::Trust).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrustSettings {
-    /// The required share η of the predicted improvement.
+    /// The share η of the predicted improvement that a step must achieve.
     pub eta: f64,
     /// The factor γ by which the region grows and shrinks.
     pub gamma: f64,
-    /// The parameter λ. TrustVI rejects steps with `η m′ < λ δ²` without an assessment.
+    /// The parameter λ. A step with `η m′ < λ δ²` is rejected without an assessment.
     pub lambda: f64,
     /// The weight α of δ² in the potential `φ = L − α δ²`.
     pub alpha: f64,
@@ -47,33 +47,33 @@ pub struct TrustSettings {
     pub nu2: f64,
     /// The parameter ν₃ of Condition 2, which concerns the direction of a good gradient.
     pub nu3: f64,
-    /// The probability ζ₀ of a good gradient.
+    /// The required probability ζ₀ of a good gradient.
     pub zeta0: f64,
-    /// The probability ζ₁ of accepting a good step.
+    /// The required probability ζ₁ of accepting a good step.
     pub zeta1: f64,
-    /// The largest curvature κ_H of a model, in the metric of the region.
+    /// The largest allowed curvature κ_H of a model, in the metric of the region.
     pub kappa_h: f64,
-    /// The largest radius δ⁻ at which TrustVI enforces Inequality 13, infinite by default.
+    /// The largest radius δ⁻ at which TrustVI enforces Inequality 13. By default it is infinite.
     #[serde(with = "unbounded")]
     pub delta_minus: f64,
-    /// The largest radius δ_max.
+    /// The largest radius δ_max of the region.
     pub delta_max: f64,
     /// The initial radius δ₀. A step of length δ has a Kullback–Leibler divergence of about ½δ² nats.
     pub delta0: f64,
-    /// The initial and smallest number of draws of a gradient, a quarter of the paper's minibatch. The jackknife rule
-    /// adds draws if necessary. Far from an optimum fewer draws suffice.
+    /// The initial and smallest number of draws for a gradient, which is a quarter of the paper's minibatch. Far from
+    /// an optimum, few draws suffice, and the jackknife rule adds draws if necessary.
     pub gradient_draws: usize,
     /// The number of draws for Hessian-vector products.
     pub hessian_draws: usize,
-    /// The initial and smallest number of draws that assess a step: half of the paper's minibatch, because far from an
-    /// optimum few draws suffice.
+    /// The initial and smallest number of draws that assess a step. It is half of the paper's minibatch, because few
+    /// draws suffice far from an optimum.
     pub change_draws: usize,
-    /// The largest number of draws of a gradient or of an assessment.
+    /// The largest number of draws for a gradient or an assessment.
     pub max_draws: usize,
-    /// The largest dimension at which TrustVI forms a mean field's Hessian explicitly.
+    /// The largest dimension in which TrustVI computes the Hessian of a mean-field family explicitly.
     pub explicit_limit: usize,
-    /// The improvement, in nats, below which a fit has converged. `None` means 0.0003 per dimension, at least 0.01. A
-    /// loss of 0.0003 nats moves a mean by 0.024 standard deviations.
+    /// The predicted improvement of the ELBO, in nats, below which a fit has converged. `None` means 0.0003 per
+    /// dimension, but at least 0.01. A loss of 0.0003 nats moves a mean by 0.024 standard deviations.
     pub tolerance: Option<f64>,
     /// The largest number of iterations.
     pub max_iterations: u64,
@@ -112,7 +112,7 @@ impl TrustSettings {
         self.tolerance.unwrap_or((3.0 * dim as f64 / 1e4).max(0.01))
     }
 
-    /// Returns τ₁ and τ₂ of Equation 12.
+    /// Returns the constants τ₁ and τ₂ of Equation 12.
     pub fn tau(&self) -> (f64, f64) {
         let shrunk = self.gamma.powi(-2);
         (
@@ -136,7 +136,7 @@ impl MethodSettings for TrustSettings {
         };
         let inf = f64::INFINITY;
         if self.eta == 0.5 {
-            // The other end of a finite range is open.
+            // If the range is finite, its other end is open.
         } else {
             open("eta", self.eta, 0.0, 0.5)?;
         }
@@ -172,16 +172,16 @@ impl MethodSettings for TrustSettings {
         Ok(())
     }
 
-    /// The method processes draws in blocks, which limits the size of matrices for any sample size.
+    /// The method processes draws in blocks, which limits the size of matrices for any number of draws.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }
 }
 
-/// The settings of TrustVI on minibatches of records.
+/// The settings of TrustVI with minibatches of records.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordTrust {
-    /// The settings of the method.
+    /// The settings of TrustVI itself.
     pub trust: TrustSettings,
     /// The number of records per minibatch.
     pub batch: usize,
@@ -203,7 +203,7 @@ impl MethodSettings for RecordTrust {
     }
 }
 
-/// JSON has no infinity, so an unbounded setting is stored as `null`.
+/// An unbounded setting is stored as `null`, because JSON has no infinity.
 mod unbounded {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn tau_by_hand() {
-        // The example α = 2, γ = 2, λ = 1, at which Lemma 1 fails outside its range.
+        // With α = 2, γ = 2 and λ = 1, Lemma 1 fails outside its range.
         let settings = TrustSettings {
             alpha: 2.0,
             lambda: 1.0,

@@ -8,7 +8,7 @@ use crate::engine::MethodState;
 use super::explicit::Explicit;
 use super::settings::TrustSettings;
 
-/// The state of [`Trust`](super::Trust).
+/// The state of [`Trust`](super::Trust) between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrustState {
     pub(super) omega: Vec<f64>,
@@ -17,7 +17,7 @@ pub struct TrustState {
     pub(super) change_draws: usize,
     pub(super) boost: usize,
     pub(super) explicit: Option<Explicit>,
-    /// The iteration in which the current Hessian was drawn, or 0 before the first.
+    /// The iteration in which the current Hessian was drawn, or 0 before the first Hessian.
     pub(super) hessian: u64,
     pub(super) far: bool,
     pub(super) uses: u64,
@@ -26,9 +26,10 @@ pub struct TrustState {
     pub(super) fine: bool,
     pub(super) quiet: u64,
     pub(super) at_limit: u64,
-    /// The number of consecutive iterations in which the model predicts no more than the tolerance on the boundary.
+    /// The number of consecutive iterations in which the model's maximum on the boundary predicts no more than the
+    /// tolerance.
     pub(super) cramped: u64,
-    /// The last predicted improvement and its standard error, in nats.
+    /// The last predicted improvement, followed by its standard error, in nats.
     pub(super) gap: [f64; 2],
     pub(super) calls: Calls,
 }

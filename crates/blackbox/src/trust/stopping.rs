@@ -1,5 +1,5 @@
-//! The stopping rule of a run. A run stops if the predicted gain of a Newton step is within the tolerance, or if there
-//! is evidence that it never will be.
+//! The stopping rule of a TrustVI run. A run stops if the predicted gain of a Newton step is within the tolerance, or
+//! if there is evidence that this will never happen.
 
 use jensen_run::{Evidence, Limit, Status};
 
@@ -10,11 +10,12 @@ use super::subproblem::Solution;
 
 pub(super) const PATIENCE: u64 = 40;
 
-/// Iterations near the optimum with the largest samples after which the noise counts as too large for the tolerance.
+/// The number of iterations near the optimum with the largest samples after which the noise counts as too large for the
+/// tolerance.
 const AT_LIMIT: u64 = 12;
 
-/// Consecutive iterations without a gain above the tolerance in the region, although the model's maximiser is outside,
-/// after which the model is rejected too.
+/// The number of consecutive iterations without a gain above the tolerance inside the region, while the model's
+/// maximiser is outside, after which the model itself is also rejected.
 const CRAMPED: u64 = 6;
 
 const QUIET: u64 = 2;
@@ -88,11 +89,11 @@ pub(super) fn judge(
     })
 }
 
-/// Whether the model predicts a gain of no more than the tolerance, including one standard error, in a region of any
+/// Returns whether the model predicts a gain, plus one standard error, of no more than the tolerance in a region of any
 /// size.
 pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
     solution.unbounded.is_some_and(|gain| {
-        // The deviation belongs to the step. For a longer step it grows with the predicted gain.
+        // The deviation belongs to the step. For a longer step, it grows in proportion to the predicted gain.
         let longer = (gain / solution.predicted).max(1.0);
         gain.max(solution.predicted) + longer * deviation <= tolerance
     })

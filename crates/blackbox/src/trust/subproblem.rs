@@ -1,46 +1,47 @@
 //! The trust-region subproblem: the maximisation of `m(s) = gᵀs − ½ sᵀBs` over `‖s‖_P ≤ δ`, where B is the negated
 //! Hessian.
 //!
-//! A maximiser satisfies `(B + αP) s = g` with `α ≥ 0`, where `B + αP` is positive semidefinite, and α = 0 unless s is
-//! on the boundary (Equations 44 and 45 of the paper print H instead of −H). There are two solvers:
+//! A maximiser s satisfies `(B + αP) s = g` with `α ≥ 0` and a positive semidefinite matrix `B + αP`, where α = 0
+//! unless s is on the boundary. (Equations 44 and 45 of the paper print H instead of −H.) There are two solvers:
 //!
-//! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces. Here
-//!   the Lanczos vectors are stored and reorthogonalised, and a single recurrence serves both. While the tridiagonal
-//!   model is positive definite with its maximiser inside the region, the iterate is the iterate of Steihaug's and
-//!   Toint's conjugate gradients. From then on it is the maximiser of the model over the part of the subspace in the
-//!   region, including negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9, 1999).
-//! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow, and is exact even in the hard case (Moré
-//!   and Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
+//! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces, so
+//!   the solver stores and reorthogonalises the Lanczos vectors, and a single recurrence serves both. While the
+//!   tridiagonal model is positive definite and its maximiser is inside the region, the iterate equals that of the
+//!   Steihaug–Toint conjugate-gradient method. From then on, it is the maximiser of the model over the part of the
+//!   subspace that is in the region, even at negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9,
+//!   1999).
+//! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow. It is exact even in the hard case (Moré and
+//!   Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
 
 use crate::reduce::{axpy, dot};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
     pub step: Vec<f64>,
-    /// The predicted improvement `m(s)`.
+    /// The predicted improvement `m(s)` of the step.
     pub predicted: f64,
-    /// The norm `‖s‖_P`.
+    /// The norm `‖s‖_P` of the step.
     pub norm: f64,
-    /// Whether the region is active (α > 0).
+    /// Whether the boundary of the region limits the step (α > 0).
     pub bounded: bool,
-    /// The model's prediction without the region, or `None` if the model is not known to be concave.
+    /// The maximum of the model without the region, or `None` if the model is not known to be concave.
     pub unbounded: Option<f64>,
     pub products: u64,
-    /// An estimate of the largest curvature of B in absolute value, relative to P.
+    /// An estimate of the largest absolute curvature of B, relative to P.
     pub curvature: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// The residual relative to the gradient, in the norm dual to the region's norm.
+    /// The norm of the residual relative to that of the gradient, in the norm dual to the norm of the region.
     pub refine: f64,
     pub max_products: usize,
 }
 
-/// Largest number of values in all stored Lanczos vectors.
+/// The largest number of values that all stored Lanczos vectors may have together.
 const KEPT: usize = 1 << 23;
 
-/// Solves the subproblem in Krylov subspaces. `product` writes B v, and `metric` writes P⁻¹ r.
+/// Solves the subproblem in Krylov subspaces. `product` computes B v, and `metric` computes P⁻¹ r.
 pub(crate) fn krylov(
     product: &mut dyn FnMut(&[f64], &mut [f64]),
     metric: &dyn Fn(&[f64], &mut [f64]),
@@ -50,7 +51,8 @@ pub(crate) fn krylov(
 ) -> Solution {
     let n = g.len();
     let most = effort.max_products.min((KEPT / n).max(16)).min(n).max(1);
-    // The vectors q are orthonormal in P, and w = P q. T is tridiagonal with `diagonal` and `beside`.
+    // The vectors q are orthonormal with respect to P, and w = P q. The tridiagonal matrix T consists of `diagonal` and
+    // `beside`.
     let (mut q, mut w): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
     let (mut diagonal, mut beside): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     let mut t = g.to_vec();
@@ -88,7 +90,7 @@ pub(crate) fn krylov(
         metric(&t, &mut y);
         next = dot(&t, &y).max(0.0).sqrt();
         if !diagonal[k].is_finite() || !next.is_finite() {
-            // A product overflowed, so only the basis built so far is available.
+            // A product has overflowed, so only the basis that was built before can be used.
             diagonal.pop();
             q.pop();
             w.pop();
@@ -138,7 +140,7 @@ struct Inner {
     bounded: bool,
 }
 
-/// Solves the subproblem of a tridiagonal matrix with the gradient `length e₁`.
+/// Solves the subproblem for a tridiagonal matrix and the gradient `length e₁`.
 fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> Inner {
     let k = diagonal.len();
     let mut g = vec![0.0; k];
@@ -175,7 +177,7 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> In
         })
         .fold(0.0, f64::max);
     let (h, shift) = secular(&mut solve, &g, radius, spread);
-    // m = gᵀh − ½hᵀTh, and (T + α)h = g up to rounding.
+    // The value is m = gᵀh − ½hᵀTh, and (T + α)h = g up to rounding.
     let mut curved = 0.0;
     for i in 0..k {
         curved += diagonal[i] * h[i] * h[i];
@@ -191,11 +193,12 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> In
     }
 }
 
-/// `(B + αI)⁻¹ r` for a shift α and a vector r, or `None` if that matrix is not positive definite.
+/// A function that computes `(B + αI)⁻¹ r` for a shift α and a vector r. It returns `None` if the matrix is not
+/// positive definite.
 pub(crate) type ShiftedSolve<'a> = dyn FnMut(f64, &[f64]) -> Option<Vec<f64>> + 'a;
 
-/// Solves `max gᵀh − ½hᵀBh, ‖h‖ ≤ radius` by the secular equation `‖(B + αI)⁻¹g‖ = radius`, where `spread` bounds the
-/// norm of B. Returns h and α.
+/// Maximises gᵀh − ½hᵀBh subject to `‖h‖ ≤ radius` by solving the secular equation `‖(B + αI)⁻¹g‖ = radius`, where
+/// `spread` bounds the norm of B. Returns h and α.
 pub(crate) fn secular(
     solve: &mut ShiftedSolve<'_>,
     g: &[f64],
@@ -208,7 +211,8 @@ pub(crate) fn secular(
     {
         return (h, 0.0);
     }
-    // The solution's shift is in (low, high]. At `high` the matrix is definite and the step is inside the region.
+    // The shift of the solution is in (low, high]. At `high`, the matrix is positive definite and the step is inside
+    // the region.
     let (mut low, mut high) = (
         0.0f64,
         1.0001 * spread + norm(g) / radius + f64::MIN_POSITIVE,
@@ -224,7 +228,7 @@ pub(crate) fn secular(
                     return (h, shift);
                 }
                 let slope = solve(shift, &h).map_or(0.0, |x| dot(&x, &h));
-                // Newton's step for 1/‖h‖ − 1/δ.
+                // This is Newton's step for 1/‖h‖ − 1/δ = 0.
                 let newton = shift + length * length / slope * (length - radius) / radius;
                 if length > radius {
                     low = shift;
@@ -241,7 +245,7 @@ pub(crate) fn secular(
         if high - low <= 1e-14 * high {
             break;
         }
-        // The bisection is geometric while the bracket spans magnitudes, and arithmetic afterwards.
+        // The bisection is geometric while the bracket extends over orders of magnitude, and arithmetic afterwards.
         shift = if low > 0.0 && high > 4.0 * low {
             (low * high).sqrt()
         } else if low == 0.0 && high > 1e-12 * spread {
@@ -250,8 +254,8 @@ pub(crate) fn secular(
             0.5 * (low + high)
         };
     }
-    // In the hard case, the shift is the negated least eigenvalue and the step is too short. Its eigenvector leads to
-    // the boundary.
+    // In the hard case, the shift is the negated least eigenvalue, and the step is too short. The corresponding
+    // eigenvector leads to the boundary.
     let mut h = match inside {
         Some(h) => h,
         None => match solve(high, g) {
@@ -273,7 +277,8 @@ pub(crate) fn secular(
     let (hh, hv, vv) = (dot(&h, &h), dot(&h, &v), dot(&v, &v));
     let room = radius * radius - hh;
     if room > 0.0 && vv > 0.0 {
-        // Of the two directions to the boundary, the one along the gradient gains at least as much.
+        // There are two directions to the boundary. The direction along the gradient gains at least as much as the
+        // other.
         let root = (hv * hv + vv * room).sqrt();
         let towards = if dot(g, &v) >= 0.0 { 1.0 } else { -1.0 };
         let tau = (-hv + towards * root) / vv;

@@ -1,4 +1,4 @@
-//! A step before and after its trial.
+//! A proposed step, before and after its trial.
 
 use jensen_run::Record;
 
@@ -13,7 +13,7 @@ pub(super) struct Proposal {
     pub(super) squared: f64,
     pub(super) noise: f64,
     pub(super) deviation: f64,
-    /// The predicted improvement minus the part due to noise in the gradient.
+    /// The predicted improvement, minus the part that is due to noise of the gradient.
     pub(super) promised: f64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Trial {
     pub(super) required: Option<f64>,
     pub(super) accepted: bool,
     pub(super) near: bool,
-    /// The radius δₖ⁻.
+    /// The radius δₖ⁻ of Equation 3.
     pub(super) small: f64,
 }
 

@@ -1,11 +1,12 @@
-//! ADVI, compared with a plain transcription of its definition, one draw and one coordinate at a time.
+//! Tests that compare ADVI with a plain transcription of its definition, which processes one draw and one coordinate at
+//! a time.
 
 use jensen_blackbox::{Advi, AdviSettings, FamilyKind, MethodState, NoisePurpose, NoiseSource};
 use jensen_math::simd::Simd;
 use jensen_run::Algorithm;
 use jensen_testkit::CorrelatedGaussian;
 
-/// The means and standard deviations of independent normals, so that a gradient is one line.
+/// The means and standard deviations of independent normals, for which the gradient takes a single line.
 const TARGET: [(f64, f64); 2] = [(3.0, 0.5), (-1.0, 2.0)];
 
 fn density() -> CorrelatedGaussian {
@@ -20,7 +21,8 @@ fn source() -> NoiseSource {
     NoiseSource::new(2, Simd::detect())
 }
 
-/// Takes `steps` steps of size η from zero, on the draws of a purpose and iterations from `first` on.
+/// Takes `steps` steps of size η from zero. The draws are those of the given purpose, in the iterations from `first`
+/// on.
 fn transcription(eta: f64, purpose: NoisePurpose, first: u64, steps: u64) -> Vec<f64> {
     let mut omega = [0.0f64; 4];
     let mut s = [0.0f64; 4];
@@ -91,7 +93,7 @@ fn the_step_size_search_follows_the_definition() {
         let index = (k - 1) / 50;
         assert_eq!(eta, etas[index as usize]);
         if (k - 1) % 50 == 49 {
-            // Each ascent of the search starts at the initial parameters and uses its own draws.
+            // Each ascent of the search for η starts at the initial parameters and uses its own draws.
             assert_eq!(state.omega(), [0.0; 4]);
             let expected = transcription(eta, NoisePurpose::Adapt, 50 * index, 49);
             for (a, b) in before.iter().zip(&expected) {
@@ -100,7 +102,7 @@ fn the_step_size_search_follows_the_definition() {
             bounds.push(step.record.elbo.unwrap());
         }
     }
-    // The chosen η is the first one whose successor ended lower.
+    // The chosen η is the first one for which the next candidate ended lower.
     let fell = bounds.windows(2).position(|w| w[1] < w[0]).unwrap();
     assert_eq!(bounds.len(), fell + 2);
     assert_eq!(chosen, Some(etas[fell]));
@@ -108,7 +110,7 @@ fn the_step_size_search_follows_the_definition() {
 
 #[test]
 fn a_hopeless_start_fails_as_in_stan() {
-    // Every draw is far outside the square root of the largest double.
+    // All draws are beyond the square root of the largest double, so their squares overflow.
     let density = CorrelatedGaussian::new(vec![0.0], vec![1.0]);
     let family = FamilyKind::MeanField.build(1);
     let settings = AdviSettings::default();

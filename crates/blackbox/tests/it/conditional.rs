@@ -1,4 +1,5 @@
-//! Local parameters given global parameters: funnels with known answers, the policy's choice, resuming and threads.
+//! Tests of the conditionally structured Gaussian: funnels with known answers, the policy's choice of the family,
+//! resuming and threads.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use jensen_testkit::ticking;
 
 const LOG_TWO_PI: f64 = 1.837_877_066_409_345_6;
 
-/// v ~ N(0, 1) and coordinates x ~ N(0, e^(v/2)), of which the first are observed with unit noise.
+/// The funnel v ~ N(0, 1), x ~ N(0, e^(v/2)). The first coordinates x are observed with unit noise.
 struct Funnel {
     locals: usize,
     observed: Vec<f64>,
@@ -121,7 +122,7 @@ fn large(locals: usize) -> Funnel {
     }
 }
 
-/// The mean and standard deviation of v, the standard deviation of an x that is not observed, and the log evidence, by
+/// Computes the mean and standard deviation of v, the standard deviation of an unobserved x, and the log evidence, by
 /// quadrature over v.
 fn exact(funnel: &Funnel) -> (f64, f64, f64, f64) {
     let (mut total, mut first, mut second, mut of_x) = (0.0, 0.0, 0.0, 0.0);
@@ -164,8 +165,8 @@ fn a_funnel_is_met_as_far_as_a_normal_goes() {
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
     assert_eq!(fit.best().family, FamilyKind::Conditional);
-    // A family whose scales follow the neck without limit would match this funnel exactly, but fit long tails of other
-    // global parameters badly.
+    // If the scales followed the neck without limit, the family would match this funnel exactly, but it would fit long
+    // tails of other global parameters badly.
     assert!(fit.elbo().abs() < 1e-3, "{}", fit.elbo());
     let source = NoiseSource::new(7, Simd::detect());
     let draws = fit.approximation().draws(100_000, source);
@@ -198,7 +199,7 @@ fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     let (own_mean, own_sd) = moments(draws.lanes().row(0));
     assert!((own_mean - mean).abs() < 0.1 * sd, "{own_mean}, not {mean}");
     assert!((own_sd / sd - 1.0).abs() < 0.05, "{own_sd}, not {sd}");
-    // The tails are shared, so each of these values is accurate only to a tenth.
+    // All coordinates share these tails, so each of the values is accurate only to a tenth.
     let mut variance = 0.0;
     for i in 20..120 {
         let (mean, own) = moments(draws.lanes().row(i));
@@ -212,8 +213,8 @@ fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     assert!(error < 0.1, "{}, not {evidence}", bound.mean);
 }
 
-/// From a hundred coordinates on, the policy tries conditionally structured Gaussians after the mean field of the
-/// starts. It uses sparse precisions only for fits without refinement.
+/// In a hundred or more dimensions, the policy tries the conditionally structured Gaussian after the mean-field
+/// Gaussian of the starts. It uses the sparse family only for fits without refinement.
 #[test]
 fn the_policy_takes_them_before_sparse_precisions() {
     let funnel = large(120);

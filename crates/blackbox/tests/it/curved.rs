@@ -1,6 +1,6 @@
 //! Mixtures and flows on targets whose log evidence and moments are known.
 //!
-//! Run with `--nocapture` to see the numbers.
+//! Run the tests with `--nocapture` to see the numbers.
 
 use jensen_blackbox::{
     BbviSettings, FamilyChoice, FamilyKind, Fit, FitError, Method, NoiseSource, RefineSettings,
@@ -10,7 +10,7 @@ use jensen_density::{LogDensity, TwiceDifferentiable};
 use jensen_run::{Budget, Checkpoint, Control, Record};
 use jensen_testkit::{Funnel, Mixture, Real, Scalar, ScalarModel, ticking};
 
-/// `x₁ ~ N(0, 1)`, `x₂ ~ N(x₁² − 1, ½)`.
+/// The target `x₁ ~ N(0, 1)`, `x₂ ~ N(x₁² − 1, ½)`.
 struct Banana;
 
 impl ScalarModel for Banana {
@@ -24,7 +24,7 @@ impl ScalarModel for Banana {
     }
 }
 
-/// The distance from the origin is 3 ± ½.
+/// A target in which the distance from the origin is 3 ± ½.
 struct Ring;
 
 impl ScalarModel for Ring {
@@ -98,11 +98,11 @@ fn weighted(density: &impl LogDensity, fit: &Fit) -> Vec<(f64, f64)> {
 
 struct Bar {
     name: &'static str,
-    /// The largest distance of the bound from the log evidence, in nats.
+    /// The largest allowed distance between the ELBO and the log evidence, in nats.
     distance: f64,
-    /// The smallest gain over the bound of the best Gaussian, in nats.
+    /// The smallest required gain over the ELBO of the best Gaussian, in nats.
     gain: f64,
-    /// Means and standard deviations, both with a tolerance of `near` standard deviations.
+    /// The expected means and standard deviations. The tolerance of both is `near` standard deviations.
     moments: Vec<(f64, f64)>,
     near: f64,
 }
@@ -125,7 +125,7 @@ fn reaches(density: &impl TwiceDifferentiable, kind: FamilyKind, bar: &Bar) {
     assert!(found.converged(), "{}", found.status);
     assert_eq!(found.best().family, kind);
     assert!(e.elbo.mean > -bar.distance, "{}: {:?}", bar.name, e.elbo);
-    // No bound is above the log evidence.
+    // No ELBO is above the log evidence.
     assert!(
         e.elbo.mean < 4.0 * e.elbo.standard_error + 1e-3,
         "{:?}",

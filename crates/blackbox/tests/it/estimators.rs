@@ -1,5 +1,5 @@
-//! Estimators against closed forms. With matched noise they are exact where possible. Other tests are statistical with
-//! fixed seeds.
+//! Tests that compare gradient estimators with closed forms. Where possible, matched noise makes the estimators exact.
+//! The other tests are statistical, with fixed seeds.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn sticking_the_landing_is_zero_where_q_is_p() {
     let omega = family.assemble(density.mean(), &exact_factor(&[1.0, 3.0, 0.2], 0.7));
     let family: Arc<dyn Family> = Arc::new(family);
     let mut oracle = Oracle::new(&density, family.clone());
-    // The draws are plain and not matched, but the gradient of every single draw vanishes.
+    // The draws are not matched, but the gradient of every single draw vanishes.
     let stream = Stream {
         source: source(),
         purpose: NoisePurpose::Gradient,
@@ -66,8 +66,8 @@ fn sticking_the_landing_is_zero_where_q_is_p() {
 
 #[test]
 fn both_estimators_are_unbiased() {
-    // For a Gaussian target, the average over draws with matched moments is the expectation. Its closed form is ∂L/∂μ =
-    // −P(μ − m), ∂L/∂λᵢ = 1 − Pᵢᵢ σᵢ².
+    // For a Gaussian target, the average over draws with matched moments equals the expectation. Its closed form is
+    // ∂L/∂μ = −P(μ − m), ∂L/∂λᵢ = 1 − Pᵢᵢ σᵢ².
     let density = target();
     let family = FamilyKind::MeanField.build(3);
     let omega = [0.3, 2.0, -0.4, -0.2, 0.5, -1.5f64];
@@ -100,7 +100,8 @@ fn both_estimators_are_unbiased() {
             assert!((g - e).abs() < 1e-10 * (1.0 + e.abs()), "{g} {e}");
         }
     }
-    // For plain draws, the mean of many single-draw gradients is within four standard errors.
+    // For draws that are not matched, the mean of many single-draw gradients is within four standard errors of the
+    // expectation.
     for estimator in [Estimator::Naive, Estimator::Stl] {
         let n = 4000;
         let stream = Stream {
@@ -136,7 +137,7 @@ fn the_bound_of_a_gaussian_is_the_closed_form() {
     let evaluation = evaluate(&mut oracle, &omega, source(), 4000);
     let error = (evaluation.elbo.mean - density.mean_field_elbo()).abs();
     assert!(error < 4.0 * evaluation.elbo.standard_error);
-    // Matched draws give the exact bound.
+    // Matched draws give the exact ELBO.
     let mut objective = Objective::new(&density, family, noise(3, 64), 64);
     let exact = -objective.value(&omega);
     assert!((exact - density.mean_field_elbo()).abs() < 1e-10);
@@ -243,9 +244,9 @@ fn rejected_lanes_never_reach_a_gradient() {
         &mut gradient,
     );
     assert_eq!(kept, 2);
-    // The two valid draws have gradients 1 and 3. The gradient of λ is the mean of g ε, plus one.
+    // The two valid draws have the gradients 1 and 3. The gradient of λ is the mean of g ε, plus one.
     assert_eq!(gradient, [2.0, -4.0]);
-    // Half of all draws are rejected, so replacing every rejected draw needs further lanes.
+    // Half of all draws are rejected, so replacing the rejected draws takes additional lanes.
     let stream = Stream {
         source: source(),
         purpose: NoisePurpose::Gradient,

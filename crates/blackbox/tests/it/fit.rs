@@ -1,4 +1,4 @@
-//! Whole fits of densities with a known optimum, and of densities that no Gaussian approximates well.
+//! Tests of whole fits, for densities with a known optimum and for densities that no Gaussian approximates well.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ use jensen_testkit::{
 };
 
 fn run(density: &impl TwiceDifferentiable, settings: &Settings) -> Fit {
-    // These are tests of families without refinement. `refined_fits` tests the refinement.
+    // These settings test families without refinement. The module `refined_fits` tests the refinement.
     let settings = &Settings {
         refine: RefineSettings::of(RefineWhen::Never),
         ..settings.clone()
@@ -45,7 +45,8 @@ fn best_mean_field(density: &impl TwiceDifferentiable) -> Fit {
     fit
 }
 
-/// A regression of 60 records on an intercept, two collinear raw-scale covariates and their product.
+/// A regression of 60 records on an intercept, two collinear covariates on their raw scales, and the product of these
+/// covariates.
 fn raw_regression() -> LinearRegression {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for i in 0..60 {
@@ -58,12 +59,12 @@ fn raw_regression() -> LinearRegression {
     LinearRegression { x, y }
 }
 
-/// Log evidence of the posterior of [`LinearRegression`], computed by least squares. With flat priors on β and log σ,
-/// `∫ = |XᵀX|^(−½) Γ((n − k)/2) / 2 · π^(−(n−k)/2) RSS^(−(n−k)/2)`.
+/// Returns the log evidence of the posterior of [`LinearRegression`], computed by least squares. With flat priors on β
+/// and log σ, `∫ = |XᵀX|^(−½) Γ((n − k)/2) / 2 · π^(−(n−k)/2) RSS^(−(n−k)/2)`.
 fn regression_evidence(model: &LinearRegression) -> f64 {
     let n = model.y.len();
     let k = model.x.len() / n;
-    // Gram–Schmidt on the columns, twice for accuracy.
+    // The Gram–Schmidt process is applied to the columns twice, for accuracy.
     let mut columns: Vec<Vec<f64>> = (0..k)
         .map(|j| (0..n).map(|i| model.x[i * k + j]).collect())
         .collect();
@@ -88,7 +89,7 @@ fn regression_evidence(model: &LinearRegression) -> f64 {
         residual.iter_mut().zip(q).for_each(|(x, q)| *x -= c * q);
     }
     let half = (n - k) as f64 / 2.0;
-    // The argument is an integer or half-integer.
+    // The argument of the gamma function is an integer or a half-integer.
     let mut log_gamma = if (n - k).is_multiple_of(2) {
         0.0
     } else {
@@ -116,11 +117,12 @@ fn gaussians_of_any_scale_are_fitted_exactly() {
     assert!(error.abs() < 4.0 * mean_field.evaluation.elbo.standard_error);
     let approximation = fit.approximation_of(0);
     for (i, sd) in density.mean_field_sd().iter().enumerate() {
-        // The tolerance of 0.01 nats is about a tenth of a standard deviation in one coordinate.
+        // The tolerance of 0.01 nats corresponds to about a tenth of a standard deviation in one coordinate.
         assert!((approximation.sd()[i] / sd - 1.0).abs() < 0.05);
         assert!((approximation.mean()[i] - density.mean()[i]).abs() < 0.02 * sd);
     }
-    // For correlated coefficients k̂ of a mean field is above its limit, but the full-rank Gaussian is exact.
+    // For correlated coefficients, the k̂ of a mean-field Gaussian is above its limit, but the full-rank Gaussian is
+    // exact.
     assert!(!mean_field.evaluation.khat_is_good());
     assert_eq!(fit.best().family, FamilyKind::FullRank);
     assert!(fit.elbo().abs() < 1e-6, "{}", fit.elbo());
@@ -146,7 +148,7 @@ fn collinear_raw_scales_are_resolved_by_the_full_rank() {
     let fit = run(&Scalar(model.clone()), &Settings::default());
     assert!(fit.converged(), "{}", fit.status);
     assert_eq!(fit.best().family, FamilyKind::FullRank);
-    // The posterior is a multivariate t with 56 degrees of freedom, which is nearly Gaussian.
+    // The posterior is a multivariate t distribution with 56 degrees of freedom, which is nearly Gaussian.
     assert!(fit.elbo() < evidence + 4.0 * fit.elbo_se());
     assert!(fit.elbo() > evidence - 0.1, "{} {evidence}", fit.elbo());
     let best = best_mean_field(&Scalar(model));
@@ -213,7 +215,7 @@ fn two_modes_are_noticed() {
         let fit = run(&density, &settings);
         assert!(!fit.trusted());
         assert_eq!(fit.modes().len(), 1);
-        // The fit keeps the heavier mode, whose bound is the log of its mass.
+        // The fit keeps the heavier mode. The ELBO of that mode is the logarithm of its mass.
         let mass = 1.0 / (1.0 + (-0.3f64).exp());
         assert!((fit.elbo() - mass.ln()).abs() < 1e-3, "{}", fit.elbo());
         assert!((fit.modes()[0].below - 0.3).abs() < 1e-3);
@@ -261,7 +263,7 @@ fn stans_rule_must_answer_to_the_certificate() {
     settings.method = Method::Advi(AdviSettings::default());
     let fit = run(&model, &settings);
     let best = best_mean_field(&model);
-    // ADVI cannot reach raw scales in its steps, and must not report convergence.
+    // ADVI cannot reach parameters on raw scales within its steps, and must not report convergence.
     assert!(fit.elbo() < best.elbo() - 10.0 || !fit.elbo().is_finite());
     assert!(!fit.converged() && !fit.trusted());
 }
@@ -269,7 +271,7 @@ fn stans_rule_must_answer_to_the_certificate() {
 #[test]
 fn advi_and_bbvi_reach_easy_optima_and_say_so() {
     let mut density = CorrelatedGaussian::exchangeable(&[1.0, 0.5, 2.0], 0.3);
-    // Relative changes of a bound near zero are uninformative.
+    // Relative changes of an ELBO near zero are not informative.
     density.log_evidence = -100.0;
     let methods = [
         Method::Advi(AdviSettings::default()),
@@ -328,7 +330,7 @@ fn a_density_without_second_derivatives_is_fitted_by_differences() {
 
 #[test]
 fn a_fit_whose_time_is_up_is_judged_by_few_draws() {
-    // The clock advances by a second at every reading.
+    // The clock advances by one second whenever it is read.
     let looks = AtomicU64::new(0);
     let clock = || looks.fetch_add(1, Ordering::Relaxed) as f64;
     let mut silent = Silent;

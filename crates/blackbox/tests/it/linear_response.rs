@@ -1,4 +1,4 @@
-//! Linear-response covariances against exact covariances and derivatives of optima.
+//! Tests that compare linear-response covariances with exact covariances and with derivatives of optima.
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Fit, LinearResponseError, LinearResponseSettings, Method,
@@ -22,7 +22,7 @@ fn all() -> LinearResponseSettings {
 fn of(coordinates: &[usize]) -> LinearResponseSettings {
     LinearResponseSettings {
         coordinates: Some(coordinates.to_vec()),
-        // This dimension makes the method use conjugate gradients.
+        // With this limit, the method uses conjugate gradients.
         dense_limit: 0,
         ..all()
     }
@@ -36,7 +36,7 @@ fn assert_close(found: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// `scales[i] scales[j] (rho + (1 − rho) [i = j])`, the covariance of [`CorrelatedGaussian::exchangeable`].
+/// Returns `scales[i] scales[j] (rho + (1 − rho) [i = j])`, the covariance of [`CorrelatedGaussian::exchangeable`].
 fn exchangeable(scales: &[f64], rho: f64, i: usize, j: usize) -> f64 {
     scales[i] * scales[j] * if i == j { 1.0 } else { rho }
 }
@@ -64,7 +64,8 @@ fn it_is_the_covariance_of_a_gaussian() {
     }
     assert!(free.calls.lanes() > 0 && dense.calls.lanes() > 0);
 
-    // The approximations have these marginals. Coordinates that were not chosen have the marginals of the mean field.
+    // The approximations have these marginals. Coordinates that were not chosen have the marginals of the mean-field
+    // Gaussian.
     assert_eq!(dense.approximation.name(), FamilyKind::FullRank);
     assert_eq!(free.approximation.name(), FamilyKind::LowRank { rank: 3 });
     for ((i, found), mean) in dense
@@ -83,7 +84,7 @@ fn it_is_the_covariance_of_a_gaussian() {
         let chosen = [0, 2, 4].contains(&i);
         assert_close(*found, if chosen { scales[i] } else { narrow[i] }, 1e-6);
     }
-    // The draws have the correlation of the first and the last coordinate.
+    // The draws have the expected correlation between the first and the last coordinate.
     for approximation in [&dense.approximation, &free.approximation] {
         let draws = approximation.draws(40_000, source());
         let row = |i: usize| -> Vec<f64> {
@@ -95,7 +96,7 @@ fn it_is_the_covariance_of_a_gaussian() {
     }
 }
 
-/// `log p(z) + t z[coordinate]`.
+/// The tilted log density `log p(z) + t z[coordinate]`.
 struct Tilted<D> {
     inner: D,
     coordinate: usize,
@@ -180,8 +181,9 @@ fn it_is_the_derivative_of_the_optimum_of_tilted_densities() {
 
 #[test]
 fn it_repairs_the_spread_of_a_collinear_regression() {
-    // In y = a + b x with x far from 0, intercept and slope are correlated by −0.9998. With flat priors on a, b and log
-    // σ the covariance of the coefficients is RSS / (n − k − 2) (XᵀX)⁻¹ (a multivariate t).
+    // In the regression y = a + b x with x far from 0, the intercept and the slope have a correlation of −0.9998. With
+    // flat priors on a, b and log σ, the covariance of the coefficients is RSS / (n − k − 2) (XᵀX)⁻¹ (a multivariate
+    // t).
     let n = 60;
     let xs: Vec<f64> = (0..n)
         .map(|i| 150.0 + 40.0 * f64::from(i * 37 % n) / f64::from(n))
@@ -200,7 +202,8 @@ fn it_repairs_the_spread_of_a_collinear_regression() {
     let exact = [
         (variance * (1.0 / m + mx * mx / sxx)).sqrt(),
         (variance / sxx).sqrt(),
-        // log σ is half the log of a scaled inverse χ² with n − 2 degrees of freedom, whose variance is ψ′/4.
+        // log σ is half the logarithm of a scaled inverse χ² variable with n − 2 degrees of freedom, whose variance is
+        // ψ′/4.
         (0.25 * 2.0 / (m - 3.0)).sqrt(),
     ];
     let slope = sxy / sxx;

@@ -1,4 +1,4 @@
-//! Pareto smoothing, compared with values stored from ArviZ (`tests/data/psis.json` describes their origin).
+//! Tests that compare Pareto smoothing with stored values from ArviZ (`tests/data/psis.json` describes their origin).
 
 use jensen_blackbox::{
     Agreement, NoiseSource, importance_weighted_bound, psis, resample, summarize, tail_index,
@@ -30,7 +30,7 @@ fn agrees_with_arviz() {
             ),
             None => assert_eq!(smoothed.khat, f64::INFINITY, "{name}"),
         }
-        // Equal raw weights may receive their smoothed values in any order.
+        // If raw weights are equal, their smoothed values may be assigned in any order.
         let (mut ours, mut theirs) = (smoothed.log_weights.clone(), expected);
         if name == "ties" {
             ours.sort_by(f64::total_cmp);
@@ -59,7 +59,7 @@ fn an_evaluation_counts_what_is_not_finite() {
     let weights = [1.0, 2.0, f64::NAN, 3.0, f64::NEG_INFINITY];
     let evaluation = summarize(&weights, Agreement::UNKNOWN);
     assert_eq!((evaluation.rejected, evaluation.impossible), (1, 1));
-    // The bound is that of the approximation inside the support. A quarter of the valid draws were outside.
+    // The ELBO is that of the approximation inside the support. A quarter of the valid draws were outside the support.
     assert!((evaluation.elbo.mean - (2.0 + 0.75_f64.ln())).abs() < 1e-14);
     assert!(evaluation.is_holey());
     let constant = summarize(&[-3.5; 100], Agreement::UNKNOWN);
@@ -89,7 +89,8 @@ fn importance_bounds_tighten_with_the_group() {
     );
 }
 
-/// The log weights differ by thousands of nats, so products of eight factors of the fit leave the range of numbers.
+/// The log weights differ by thousands of nats, so the products of eight factors in the fit are outside the range of
+/// floating-point numbers.
 #[test]
 fn weights_beyond_the_range_of_numbers_have_a_heavy_tail() {
     for size in [1.0, 100.0, 300.0, 1e3, 1e5, 1e9] {
@@ -118,8 +119,8 @@ fn resampling_follows_the_weights_and_extends() {
     }
 }
 
-/// The expected values come from the same fit in Python (scipy and the formulas of `gpdfit` of the R package
-/// posterior), on quantiles of distributions.
+/// The expected values were computed by the same fit in Python (scipy and the formulas of `gpdfit` in the R package
+/// posterior), from quantiles of distributions.
 #[test]
 fn tails_of_draws_have_the_index_of_their_distribution() {
     let quantiles = |f: &dyn Fn(f64) -> f64| -> Vec<f64> {
@@ -135,7 +136,7 @@ fn tails_of_draws_have_the_index_of_their_distribution() {
         let mut draws = quantiles(&|u| (1.0 - u).powf(-k));
         let found = tail_index(&draws, 1.0).unwrap();
         assert!((found - expected).abs() < 1e-8, "{k}: {found}");
-        // The index is that of either tail, and does not depend on order, location or unit.
+        // The index is that of the heavier tail, and does not depend on order, location or unit.
         draws.iter_mut().for_each(|x| *x = 3.0 - 1e200 * *x);
         draws.rotate_left(700);
         assert!((tail_index(&draws, 1.0).unwrap() - expected).abs() < 1e-8);
@@ -144,7 +145,7 @@ fn tails_of_draws_have_the_index_of_their_distribution() {
     let of = |efficiency| tail_index(&cauchy, efficiency).unwrap();
     assert!((of(1.0) - 0.945_211_594_72).abs() < 1e-8, "{}", of(1.0));
     assert!((of(0.25) - 0.954_897_348_89).abs() < 1e-8, "{}", of(0.25));
-    // A uniform ends at bounds, and zeros and ones have no tail.
+    // A uniform distribution ends at its bounds, and a distribution of zeros and ones has no tail.
     assert!(tail_index(&quantiles(&|u| u), 1.0).unwrap() < -0.5);
     assert_eq!(tail_index(&quantiles(&|u| (2.0 * u).floor()), 1.0), None);
     assert_eq!(tail_index(&[1.0, 2.0, f64::INFINITY], 1.0), None);

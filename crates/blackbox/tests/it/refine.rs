@@ -1,4 +1,4 @@
-//! Refinement against exact answers, and cases in which it must refuse its draws.
+//! Tests that compare refinement with exact answers, and cases in which the refinement must refuse its draws.
 
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ fn controlled_of(
     resume: Option<Checkpoint>,
 ) -> Run {
     let source = NoiseSource::new(seed, Simd::detect());
-    // Funnels need this many gradients.
+    // Refining a funnel takes this many gradients.
     let policy = Policy {
         max_gradients: LIMIT,
         ..Policy::default()
@@ -159,7 +159,7 @@ fn check(refined: &Refined, i: usize, mean: f64, sd: f64) {
         "{} for {mean}, {mixing:?}",
         found.mean
     );
-    // The error of the spread, for tails up to those of an exponential distribution.
+    // This is the error of the spread for tails up to those of an exponential distribution.
     let error = 4.5 * sd * (2.0 / mixing.ess).sqrt();
     assert!(
         (found.sd - sd).abs() < error,
@@ -176,8 +176,8 @@ fn within(estimate: Estimate, truth: f64, errors: f64) {
     );
 }
 
-/// On 20 seeds, errors of the log evidence and divergence of a correlated normal from its known mean field are within
-/// three standard errors, and the standard errors have the right size.
+/// A correlated normal has a known log evidence and a known divergence from its mean-field approximation. On 20 seeds,
+/// the errors of both are within three standard errors, and the standard errors have the right size.
 #[test]
 fn evidences_are_calibrated() {
     let density = CorrelatedGaussian::exchangeable(&[1.0, 100.0, 0.01, 3.0, 20.0, 1.0], 0.6);
@@ -232,7 +232,7 @@ fn shapes_of_one_dimension() {
     }
 }
 
-/// Student's t with four degrees of freedom has a variance of 2 and no fourth moment.
+/// Student's t distribution with four degrees of freedom has a variance of 2 and no fourth moment.
 #[test]
 fn tails_heavier_than_the_approximation() {
     let t = Plain {
@@ -280,9 +280,9 @@ fn hard_edges_and_undefined_points() {
     check(&refined, 1, 0.0, 1.0);
 }
 
-/// The coordinate y follows b x² within a half, so the ridge is curved and its arms are long and thin. Chains that all
-/// started in the middle agree long before they reach the ends; their drift reveals this. The approximations are the
-/// best of their family.
+/// The coordinate y follows b x² to within a half, so the posterior is a curved ridge with long, thin arms. Chains that
+/// all started in the middle agree long before they reach the ends; their drift reveals this. Each approximation is the
+/// best member of its family.
 #[test]
 fn arms_that_no_chain_has_been_to_are_not_forgotten() {
     for (apply, sd) in [(2.0, 0.34), (5.0, 0.22)] {
@@ -302,8 +302,8 @@ fn arms_that_no_chain_has_been_to_are_not_forgotten() {
             let x = Summary::of(column(&refined, 0)).sd;
             let y = Summary::of(column(&refined, 1)).sd / (2.0 * apply * apply + 0.25).sqrt();
             assert!((x - 1.0).abs() < 0.1, "{apply} {seed}: {x}");
-            // The square of a normal has an excess kurtosis of 12. The limit is three standard errors of its standard
-            // deviation at 512 draws.
+            // The square of a normal variable has an excess kurtosis of 12. The limit is three standard errors of its
+            // standard deviation with 512 draws.
             assert!((y - 1.0).abs() < 0.25, "{apply} {seed}: {y}");
         }
     }
@@ -312,7 +312,7 @@ fn arms_that_no_chain_has_been_to_are_not_forgotten() {
 const SEEN: [f64; 6] = [-0.9, 0.045, 1.53, -1.215, 2.97, -2.34];
 const SHAPE: f64 = 0.001;
 
-/// Effects observed with unit noise, preceded by the logarithm of their precision.
+/// The effects are observed with unit noise, and the logarithm of their precision precedes them.
 fn effects() -> impl LogDensity {
     Steady(Plain {
         dim: 7,
@@ -339,13 +339,13 @@ fn beside_a_tail_mode() -> (Approximation, [Scale; 7]) {
 }
 
 /// The precision of the effects has the prior gamma(0.001, 0.001). If the effects are almost equal, the precision can
-/// be up to a thousand: a separated tail mode with a fifteenth of the mass. Chains agree before this mode has its
-/// share, so the refinement moves some chains there. Means and standard deviations equal the results of quadrature, and
-/// a resumed run has the same bits.
+/// be up to a thousand. This region is a separated tail mode with a fifteenth of the mass. Chains agree before this
+/// mode has its share, so the refinement moves some chains there. Means and standard deviations agree with quadrature,
+/// and a resumed run is bitwise identical.
 #[test]
 fn tail_modes_get_their_share() {
     let effects = effects();
-    // With the effects integrated out, and with steps so small that sums are integrals.
+    // The effects are integrated out. The steps are so small that sums approximate the integrals.
     let square: f64 = SEEN.iter().map(|y| y * y).sum();
     let weight = |log: f64| {
         let variance = 1.0 + (-log).exp();
@@ -371,7 +371,7 @@ fn tail_modes_get_their_share() {
         let out = column(refined, 0).iter().filter(|log| **log > 3.0).count();
         let out = out as f64 / refined.draws.count as f64;
         assert!((out / share - 1.0).abs() < 0.4, "{seed}: {out} for {share}");
-        // At this seed, chains agree when the mode has half of its share.
+        // With this seed, the chains agree when the mode has only half of its share.
         if seed == 4 {
             for at in (0..whole.checkpoints.len()).step_by(whole.checkpoints.len() / 7) {
                 let checkpoint = Checkpoint::decode(&whole.checkpoints[at]).unwrap();
@@ -409,7 +409,7 @@ fn a_tail_mode_that_cannot_be_explored_is_reported() {
     assert!(effective);
 }
 
-/// Neal's funnel v ~ N(0, 3), x | v ~ N(0, e^(v/2)) has scales from e^(-4.5) to e^4.5 in one posterior.
+/// Neal's funnel v ~ N(0, 3), x | v ~ N(0, e^(v/2)). A single posterior contains scales from e^(-4.5) to e^4.5.
 fn funnel(leaves: usize) -> impl LogDensity {
     Plain {
         dim: leaves + 1,
@@ -438,7 +438,8 @@ fn funnels() {
     }
 }
 
-/// Eight schools with half-Cauchy τ (unnormalised). The coordinates are μ, log τ and θ or the standardised effects.
+/// The eight schools with a half-Cauchy prior on τ (unnormalised). The coordinates are μ, log τ, and either θ or the
+/// standardised effects.
 fn schools(centred: bool) -> impl LogDensity {
     const DATA: [(f64, f64); 8] = [
         (28.0, 15.0),
@@ -480,8 +481,8 @@ fn schools(centred: bool) -> impl LogDensity {
     }
 }
 
-/// The centred eight schools are a funnel whose neck is thousands of times narrower than its mouth. The standardised
-/// effects give the same posterior without the funnel.
+/// The centred parameterisation of the eight schools has a funnel whose neck is thousands of times narrower than its
+/// mouth. With the standardised effects, the posterior is the same, but has no funnel.
 #[test]
 fn centred_schools_agree_with_standardised_ones() {
     let (mut mean, mut sd) = (vec![4.5; 10], vec![5.0; 10]);
@@ -539,9 +540,9 @@ fn hundreds_of_dimensions() {
     check(&refined, 299, 0.0, scale(299));
 }
 
-/// The number of modes, which are unit normals twelve standard deviations out on each of eight axes. An independent
-/// draw of the normal with these moments reaches a mode in one of 100 000 cases, because it must match seven directions
-/// at once.
+/// The number of modes. Each mode is a unit normal at a distance of twelve standard deviations on one of eight axes. An
+/// independent draw from the normal with the same moments reaches a mode in one of 100 000 cases, because it must match
+/// seven directions at once.
 const CORNERS: usize = 8;
 const CORNER: f64 = 12.0;
 
@@ -567,8 +568,9 @@ fn around_corners() -> Approximation {
     mean_field(&[CORNER * share; CORNERS], &[variance.sqrt(); CORNERS])
 }
 
-/// The refinement mixes between two near modes, and refuses far modes or weighs them correctly. It never reports one of
-/// them alone. It refuses many modes if no leap connects them.
+/// If two modes are near each other, the refinement mixes between them. If they are far apart, it refuses its draws or
+/// weights the modes correctly, and never reports one of them alone. If there are many modes that no leap connects, it
+/// refuses its draws.
 #[test]
 fn a_mixture_that_does_not_mix_is_refused() {
     let both = |distance: f64, seed: u64| {
@@ -589,8 +591,8 @@ fn a_mixture_that_does_not_mix_is_refused() {
     for seed in 0..2 {
         assert!(!refine(&corners(), &around_corners(), seed).mixed());
     }
-    // The chains start in one of two modes, seven standard deviations from the other. The refinement finds the other
-    // mode, or refuses the draws.
+    // The chains start in one of two modes that are seven standard deviations apart. The refinement either finds the
+    // other mode or refuses the draws.
     let density = Scalar(Mixture {
         dim: 1,
         distance: 7.0,
@@ -601,7 +603,7 @@ fn a_mixture_that_does_not_mix_is_refused() {
     assert!(!one.mixed() || found.mean.abs() < 0.8, "{found:?}");
 }
 
-/// A flat direction has no posterior, so chains cannot mix over it.
+/// A density with a flat direction has no posterior, so chains cannot mix over that direction.
 #[test]
 fn improper_densities_are_refused() {
     let flat = Plain {
@@ -635,12 +637,12 @@ impl ScalarModel for Banana {
     }
 }
 
-/// The number of local parameters of [`levels`] whose width depends on the persistence. With fewer, leaps mix before
-/// the refinement finds this dependence.
+/// The number of local parameters in [`levels`] whose width depends on the persistence. With fewer such parameters,
+/// leaps would mix before the refinement finds this dependence.
 const WIDE: usize = 6;
 
-/// A persistence, a level whose standard deviation depends on it, and local parameters around the level, of which the
-/// width of the first [`WIDE`] depends on the persistence.
+/// A density with a persistence, a level whose standard deviation depends on the persistence, and local parameters
+/// around the level. The widths of the first [`WIDE`] local parameters depend on the persistence.
 fn levels(locals: usize) -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
     let log_density = |z: &[f64], slope: &mut [f64]| {
         let (p, level) = (z[0], z[1]);
@@ -673,8 +675,8 @@ fn levels(locals: usize) -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
     }
 }
 
-/// Global and local parameters depend on a global parameter in ways that the approximation misses. Draws still have the
-/// exact standard deviations, and a resumed run has the same bits.
+/// Global and local parameters depend on a global parameter in ways that the approximation does not represent. The
+/// draws nevertheless have the exact standard deviations, and a resumed run is bitwise identical.
 #[test]
 fn what_hangs_on_globals_is_found_and_resumed() {
     let density = levels(9);
@@ -698,7 +700,7 @@ fn what_hangs_on_globals_is_found_and_resumed() {
     let last = Checkpoint::decode(&whole.checkpoints[n - 1]).unwrap();
     let state = last.state.nested("state");
     assert!(!state.vec("triangle").unwrap().is_empty());
-    // E e^(2 s p) = e^(2 s²).
+    // This uses E e^(2 s p) = e^(2 s²).
     let of_level = (2.0 * 0.7_f64.powi(2)).exp();
     let exact = [
         (0, 1.0),
@@ -737,7 +739,7 @@ fn resuming_equals_never_stopping() {
         whole.outcome.status
     );
     let n = whole.checkpoints.len();
-    // A checkpoint includes the tail transforms of coordinates.
+    // A checkpoint also contains the tail transforms of the coordinates.
     let last = Checkpoint::decode(&whole.checkpoints[n - 1]).unwrap();
     assert!(!last.state.nested("state").vec("tails").unwrap().is_empty());
     for at in (0..n).step_by(n / 9 + 1).chain([n - 1]) {

@@ -1,4 +1,4 @@
-//! Fits and their refinement: its conditions, its results, and resuming.
+//! Tests of fits with refinement: the conditions for a refinement, its results, and resuming.
 
 use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use jensen_density::{Differenced, Lanes, LanesMut, LogDensity, TwiceDifferentiab
 use jensen_run::{Budget, Checkpoint, Control, Record};
 use jensen_testkit::{CorrelatedGaussian, Mixture, Scalar, ticking};
 
-/// No Gaussian is close to z₀ ~ N(0, 1), z₁ | z₀ ~ N(z₀², 0.3).
+/// No Gaussian is close to the distribution z₀ ~ N(0, 1), z₁ | z₀ ~ N(z₀², 0.3).
 struct Banana;
 
 impl LogDensity for Banana {
@@ -121,7 +121,7 @@ fn what_no_family_fits_is_trusted_by_its_refined_draws() {
     assert!(!alone.trusted() && alone.refined.is_none());
     let fit = run(&density, &when(RefineWhen::Auto), 100_000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
-    // The fits are the same, because the check of the refined draws uses no more draws.
+    // The fits are the same, because the check of the refined draws uses no additional draws.
     assert_eq!(fit.families.len(), alone.families.len());
     for (own, alone) in fit.families.iter().zip(&alone.families) {
         assert_eq!((&own.family, &own.omega), (&alone.family, &alone.omega));
@@ -138,7 +138,7 @@ fn what_no_family_fits_is_trusted_by_its_refined_draws() {
     let (z, kl) = (refined.log_evidence, refined.divergence(elbo));
     assert!(z.mean.abs() < 4.0 * z.standard_error, "{z:?}");
     assert!(kl.mean > 0.3 && (kl.mean + elbo.mean).abs() < 4.0 * kl.standard_error);
-    // Draws of half of the mass have half of the evidence, and no evidence is below a bound.
+    // Draws that cover half of the mass have half of the evidence. The log evidence cannot be below an ELBO.
     let mut half = fit.clone();
     half.refined.as_mut().unwrap().log_evidence.mean = elbo.mean - 2.0_f64.ln();
     let reasons = half.warnings();
@@ -167,7 +167,7 @@ fn only_the_policys_own_choice_is_refined_unasked() {
     let fit = run(&gaussian, &when(RefineWhen::Always), 100_000, None).fit;
     let elbo = fit.best().evaluation.elbo;
     let kl = fit.refined.as_ref().unwrap().divergence(elbo);
-    // The evidence is 1, whichever family was chosen.
+    // The evidence is 1, whichever family the fit chose.
     assert!(fit.trusted(), "{:?}", fit.warnings());
     assert!(
         (kl.mean + elbo.mean).abs() < 4.0 * kl.standard_error,
@@ -175,7 +175,7 @@ fn only_the_policys_own_choice_is_refined_unasked() {
     );
 }
 
-/// If evaluations may be expensive, a smaller shift of moments by the weights suffices for a refinement.
+/// If the cost of an evaluation is unknown, the fit is refined even if the weights shift its moments by less.
 #[test]
 fn a_density_of_unknown_cost_is_judged_on_fewer_draws_before_it_is_refined() {
     let [known, unknown] = [Some(20), None].map(|work| {

@@ -1,4 +1,4 @@
-//! Runs that are shortened, resumed or distributed over threads give the same bits.
+//! Tests that runs give bitwise identical results if they are shortened, resumed or distributed over threads.
 
 use jensen_blackbox::{
     AdviSettings, AutoSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings,
@@ -16,14 +16,14 @@ fn methods() -> Vec<Settings> {
         ..TrustSettings::default()
     };
     let methods = [
-        // This method continues on fixed draws.
+        // With these settings, the method continues on fixed draws.
         Method::Auto(AutoSettings {
             trust,
             ..AutoSettings::default()
         }),
         Method::Saa(SaaSettings::default()),
         Method::Trust(trust),
-        // This method uses Krylov subspaces instead of explicit Hessians.
+        // With these settings, the method uses Krylov subspaces instead of explicit Hessians.
         Method::Trust(TrustSettings {
             explicit_limit: 0,
             ..trust
@@ -151,7 +151,7 @@ fn seeds_differ_and_repeat() {
     }
 }
 
-/// Evaluates the density in blocks of three lanes on separate threads, as a parallel model may.
+/// Evaluates the density in blocks of three lanes on separate threads, as a parallel model may do.
 struct Threaded<D>(D);
 
 impl<D: TwiceDifferentiable> Threaded<D> {

@@ -1,4 +1,5 @@
-//! TrustVI and HFSGVI as whole methods, on targets with known optima and on targets that they must reject.
+//! Tests of TrustVI and HFSGVI as whole methods, on targets with known optima and on targets that the methods must
+//! reject.
 
 use jensen_blackbox::{
     AutoSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings, Method, Settings, StartSettings,
@@ -100,7 +101,7 @@ fn explicit_and_krylov_steps_reach_the_same_optimum() {
 
 #[test]
 fn steps_into_nowhere_are_rejections() {
-    /// The density is NaN beyond two, where every wide family has draws.
+    /// The density is NaN beyond two, where every wide approximation has draws.
     struct Cut;
     impl LogDensity for Cut {
         type Workspace = ();
@@ -135,7 +136,7 @@ fn steps_into_nowhere_are_rejections() {
     assert!(fit.converged(), "{}", fit.status);
     let optimum = 0.5 * (2.0 * std::f64::consts::PI / 100.0).ln();
     assert!((fit.elbo() - optimum).abs() < 0.01, "{}", fit.elbo());
-    // The gradient omits draws beyond two, and the fit reports them.
+    // The gradient omits draws beyond two, and the fit reports their number.
     assert!(
         records
             .iter()
@@ -188,7 +189,8 @@ fn newton_without_a_region_converges_where_it_may_and_reports_overflow() {
     let fit = hfsgvi(&|settings| run(&gaussian, settings).0);
     assert!(fit.converged(), "{}", fit.status);
     assert!((fit.elbo() - gaussian.mean_field_elbo()).abs() < 0.1);
-    // The target's scale is a million times the scale of the start, so the first Newton step overshoots the log scale.
+    // The scale of the target is a million times the scale of the start, so the first Newton step overshoots the log
+    // scale.
     let tiny = CorrelatedGaussian::exchangeable(&[1e6], 0.0);
     let fit = hfsgvi(&|settings| run(&tiny, settings).0);
     assert!(!fit.trusted());
@@ -196,7 +198,7 @@ fn newton_without_a_region_converges_where_it_may_and_reports_overflow() {
 
 #[test]
 fn a_chain_of_ten_thousand_coordinates_is_fitted_in_blocks() {
-    /// The log density is `−½ Σ (zᵢ − zᵢ₋₁/2)²/s²`, a stationary chain with z₀ = 0, without constants.
+    /// The log density `−½ Σ (zᵢ − zᵢ₋₁/2)²/s²` of an autoregressive chain with z₀ = 0, without constants.
     struct Chain(usize);
     const SCALE: f64 = 0.3;
     impl LogDensity for Chain {
@@ -247,7 +249,7 @@ fn a_chain_of_ten_thousand_coordinates_is_fitted_in_blocks() {
     };
     let (fit, _) = run(&Chain(dim), &settings);
     assert!(fit.converged(), "{}", fit.status);
-    // The precisions are 1.25/s², and 1/s² for the last coordinate. The bound is ½ log of the ratio of the
+    // The precisions are 1.25/s², and 1/s² for the last coordinate. The ELBO is half the logarithm of the ratio of the
     // determinants.
     let best = -0.5 * (dim as f64 - 1.0) * 1.25f64.ln();
     let off = fit.elbo() - best;

@@ -1,4 +1,4 @@
-//! TrustVI as published. Every step obeys its rules, and the method finds optima.
+//! Tests of TrustVI as published. Every step obeys its rules, and the method finds optima.
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Fit, Method, PaperTrustSettings, Settings, Subject, TrustSettings,

@@ -1,4 +1,4 @@
-//! Attacks the readers of bags of words in every format, and of built corpora.
+//! Attacks the readers of bags of words in every format, and the reader of built corpora.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn bags() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Returns the path of a file, which differs between processes.
+/// Returns the path of a file. Different processes use different paths.
 fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("jensen-fuzz-{}-{name}", std::process::id()))
 }
@@ -42,7 +42,7 @@ fn built_of(bytes: &[u8], out: &Path) -> Result<Built, DataError> {
     build(&sources, out, &BuildSettings::new(&sources), &mut |_| true)
 }
 
-/// Checks that the build accepts or rejects bags, and that the readers accept every built corpus.
+/// Checks that the build either accepts or rejects bags, and that the readers accept every corpus that is built.
 pub fn build_bags(bytes: &[u8]) -> Result<(), String> {
     let out = file("built");
     if built_of(bytes, &out).is_ok() {
@@ -63,7 +63,7 @@ pub fn built() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Checks that a corpus is opened or refused.
+/// Checks that a corpus is either opened or rejected.
 pub fn read(bytes: &[u8]) -> Result<(), String> {
     let path = file("corpus");
     fs::write(&path, bytes).map_err(|e| e.to_string())?;

@@ -1,5 +1,5 @@
-//! Generates well-typed programs. Each comparison has a different number, so that sums of simplexes and norms of unit
-//! vectors never equal another value.
+//! Generates well-typed programs. Each comparison contains a different number, so that sums of simplexes and norms of
+//! unit vectors are never equal to the other operand.
 
 use crate::mutate::Dice;
 
@@ -266,8 +266,8 @@ fn vector(dice: &mut Dice, scope: &Scope, depth: usize) -> String {
     }
 }
 
-/// Returns the program with every call multiplied by a number within a few units in the last place of 1. The number
-/// differs between calls, so that equal terms do not cancel.
+/// Returns the program with every call multiplied by a number that differs from 1 by a few units in the last place.
+/// Each call has a different number, so that equal terms do not cancel.
 pub fn rescaled(source: &str) -> String {
     let mut text = String::new();
     // For each open parenthesis, whether it belongs to a call.

@@ -1,5 +1,6 @@
-//! Attacks the readers and the compiler within one process. `cargo xtask fuzz` passes the seconds for each target, a
-//! seed, the largest number of trials in multiples of each target's number, and the names of targets, if any.
+//! Attacks the readers and the compiler within one process. `cargo xtask fuzz` passes the arguments: the number of
+//! seconds for each target, a seed, the largest number of trials (as a multiple of the number of inputs of each
+//! target), and optionally the names of targets.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -9,8 +10,8 @@
 //! | `corpora` | bags of words and built corpora, which are read from files |
 //! | `grammar` | well-typed programs |
 //!
-//! A failure is a panic, a hang, or a program whose graph and interpreter disagree. The program writes the input to
-//! `target/attack/fuzz`, both whole (`*.whole`) and shrunk. An input that hangs ends the run.
+//! A failure is a panic, a hang, or a program for which the graph and the interpreter disagree. After a failure, the
+//! input is written to `target/attack/fuzz`, both as a whole (`*.whole`) and shrunk. If an input hangs, the run ends.
 
 mod corpora;
 mod grammar;
@@ -33,19 +34,19 @@ use jensen::{Error, Problem, Query, evaluate};
 use mutate::Dice;
 use watch::Watch;
 
-/// The time after which an input hangs. The limit of the interpreter is shorter.
+/// The time after which an input is regarded as hanging. The time limit of the interpreter is shorter.
 const PATIENCE: Duration = Duration::from_secs(10);
 const ALLOWED: Duration = Duration::from_secs(2);
 
 const MEMORY: u64 = 256 << 20;
 
-/// The stack of the thread that does all work, which is as large as that of the command.
+/// The size of the stack of the thread that does all work. The command uses a stack of the same size.
 const STACK: usize = 512 << 20;
 
 struct Target {
     name: &'static str,
-    /// The number of inputs in every check of the repository, which take about two seconds. It is fixed, so that all
-    /// machines try the same inputs.
+    /// The number of inputs that every check of the repository tries, which takes about two seconds. The number is
+    /// fixed, so that all machines try the same inputs.
     count: u64,
     seeds: Vec<Vec<u8>>,
     attack: fn(&[u8]) -> Result<(), String>,
@@ -80,7 +81,7 @@ fn main() -> ExitCode {
 struct FuzzRequest {
     seconds: u64,
     seed: u64,
-    /// The largest number of trials of a target, in multiples of its number of inputs.
+    /// The largest number of trials of a target, as a multiple of the number of its inputs.
     rounds: u64,
     /// The names of the targets. If it is empty, all targets are attacked.
     names: Vec<String>,
@@ -97,7 +98,7 @@ fn all(request: &FuzzRequest) -> usize {
     };
     for target in targets(&root).into_iter().filter(asked) {
         print!("{:<12}", target.name);
-        // The name is printed first, so that a reader sees which target hangs.
+        // The name is printed first, so that it is known which target hangs.
         let _ = std::io::stdout().flush();
         let mut dice = Dice(request.seed);
         let begun = Instant::now();
@@ -137,7 +138,8 @@ fn outcome(target: &Target, input: &[u8], watch: &Watch) -> Result<(), String> {
     })
 }
 
-/// Removes parts of an input as long as it fails in the same way, which the beginning of the reason identifies.
+/// Removes parts of an input as long as it still fails in the same way. The beginning of the reason identifies the way
+/// in which it fails.
 fn shrunk(target: &Target, mut input: Vec<u8>, reason: &str, watch: &Watch) -> Vec<u8> {
     let begun = Instant::now();
     let alike = |found: &str| found.chars().take(10).eq(reason.chars().take(10));
@@ -296,8 +298,8 @@ fn model(source: &str) -> Result<Model, Error> {
 }
 
 fn compile(bytes: &[u8]) -> Result<(), String> {
-    // Without values, programs with data fail at their first declaration. Without the block of data, the attack reaches
-    // more of the compiler.
+    // There are no values, so programs with data would fail at their first declaration. If the data block is removed,
+    // the attack reaches more of the compiler.
     let source = text(bytes);
     for source in [&source, &without_data(&source)] {
         if let Ok(model) = model(source) {
@@ -346,7 +348,8 @@ fn agree(bytes: &[u8]) -> Result<(), String> {
     };
     let bound = model.bound();
     let points = points(bound.unconstrained_dim());
-    // At the origin, elements are equal except for their last digits, on which comparisons and sorting depend.
+    // At the origin, elements differ only in their last digits, and the results of comparisons and of sorting depend on
+    // these digits.
     for (point, found) in points.iter().zip(found).skip(1) {
         let wanted = interpreted(&model, point);
         // If one value is not finite, rules such as 0 · x = 0 may keep the other one finite.
@@ -365,9 +368,9 @@ fn interpreted(model: &Model, point: &[f64]) -> f64 {
     value.unwrap_or(f64::NAN)
 }
 
-/// Returns whether the value of the interpreter depends on last digits. These may be digits of the point, as in the
-/// cube root of a difference that is 0 except for rounding, or of the program's calls, as in `(x + 1e38) - 1e38`, which
-/// the graph's simplification evaluates as `x`.
+/// Returns whether the value of the interpreter depends on rounding errors. These may be errors of the point, as in the
+/// cube root of a difference that is 0 except for rounding. They may also be errors of the calls in the program, as in
+/// `(x + 1e38) - 1e38`, which the graph simplifies to `x`.
 fn depends_on_rounding(source: &str, program: &Model, point: &[f64]) -> bool {
     let wanted = interpreted(program, point);
     let moved = |value: f64| !((value - wanted).abs() <= 1e-9 * (1.0 + wanted.abs()));

@@ -1,6 +1,6 @@
-//! Makes inputs from other inputs.
+//! Generates inputs by changing other inputs.
 
-/// A stream of random numbers (SplitMix64).
+/// A generator of random numbers (SplitMix64).
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -50,7 +50,7 @@ const PIECES: [&str; 28] = [
     "\n",
 ];
 
-/// Returns one of the seeds with one to six changes.
+/// Returns one of the seeds, to which one to six changes have been made.
 pub fn mutated(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = dice.pick(seeds).clone();
     for _ in 0..=dice.below(6) {

@@ -1,4 +1,4 @@
-//! Detects inputs that hang. A thread writes the input to a file and ends the run.
+//! Detects inputs that hang. If an input hangs, a thread writes the input to a file and ends the run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ struct Trial {
     input: Vec<u8>,
 }
 
-/// Watches one trial after another.
+/// Watches trials, one after another, for inputs that hang.
 pub struct Watch(Arc<Mutex<Option<Trial>>>);
 
 impl Watch {
@@ -30,7 +30,7 @@ impl Watch {
         watch
     }
 
-    /// Starts the time of an input.
+    /// Starts measuring the time that an input takes.
     pub fn begin(&self, name: &'static str, input: &[u8]) {
         *self.trial() = Some(Trial {
             begun: Instant::now(),
@@ -39,7 +39,7 @@ impl Watch {
         });
     }
 
-    /// Ends the time of the current input.
+    /// Stops measuring the time of the current input.
     pub fn end(&self) {
         *self.trial() = None;
     }

@@ -79,7 +79,7 @@ impl Describe for Line {
     }
 }
 
-/// The number of rows of the printed table. fit.json contains the rest.
+/// The number of rows of the table that is printed. The file `fit.json` contains all rows.
 const ROWS: usize = 20;
 
 fn table(summary: &LatentSummary) -> String {

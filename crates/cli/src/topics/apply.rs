@@ -23,7 +23,7 @@ fn is_corpus(path: &Path) -> bool {
     Corpus::is_corpus(path)
 }
 
-/// Returns the only input if it is a corpus, which must have the words of the model.
+/// If there is only one input and it is a corpus, returns this corpus. Its words must be those of the model.
 fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Failure> {
     if !inputs.iter().any(|path| is_corpus(path)) {
         return Ok(None);
@@ -144,7 +144,8 @@ impl Prediction<'_> {
                 "--id: a NumPy array has no document names; name a file that ends in .csv or .jsonl",
             ));
         }
-        // The file begins with the number of rows, which is known only at the end. The rows need not fit in memory.
+        // The file begins with the number of rows, which is known only when all rows have been computed. The rows are
+        // stored in a temporary file, so they need not fit in memory.
         let mut spool = tempfile::tempfile()
             .map_err(|error| Failure::output(format!("no temporary file: {error}")))?;
         let mut ids: Vec<Option<String>> = Vec::new();
@@ -181,7 +182,7 @@ impl Prediction<'_> {
         Ok(skipped)
     }
 
-    /// Returns the proportions of documents as bytes, with NaN for a document without known words.
+    /// Returns the topic proportions of documents as bytes. The proportions of a document without known words are NaN.
     fn thetas(&self, documents: &[NewDocument]) -> Vec<u8> {
         let rows: Vec<Vec<u8>> = documents
             .par_iter()
@@ -254,7 +255,7 @@ impl Prediction<'_> {
             let all = theta.into_iter().enumerate();
             let mut shares: Vec<(usize, f64)> = all.filter(|share| share.1 >= self.least).collect();
             shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            // The approximation has fewer than six accurate digits.
+            // The approximation is accurate to fewer than six digits.
             shares
                 .into_iter()
                 .map(|(topic, share)| json!([topic, (share * 1e6).round() / 1e6]))
@@ -291,7 +292,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             corpus.path().display().to_string(),
         )
     } else {
-        // New documents are written to a separate corpus, so that they need not fit in memory.
+        // The new documents are written to a temporary corpus, so they need not fit in memory.
         let scratch = tempfile::tempdir()
             .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
         let (corpus, built) = new_documents(&args.input, &args.inputs, &model, scratch.path())?;
@@ -403,7 +404,7 @@ pub fn show(args: &ShowArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Formats the first `limit` topics as a table.
+/// Formats a table of the first `limit` topics.
 pub fn topic_table(rows: &[TopicRow], limit: usize) -> String {
     let mut text = "topic   share    NPMI   UMass  most probable words\n".to_owned();
     let number =

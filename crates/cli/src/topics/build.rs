@@ -43,7 +43,7 @@ fn input(error: DataError) -> Failure {
     Failure::input(error.to_string())
 }
 
-/// Builds a folder of shards. It first builds the whole corpus, which it then divides and removes.
+/// Builds a corpus in a folder of shards. The complete corpus is built first. It is then divided, and finally removed.
 fn divided(
     sources: &Sources,
     out: &Path,
@@ -73,7 +73,7 @@ fn divided(
     Ok(built)
 }
 
-/// Builds a corpus with a line of progress. Ctrl-C leaves no files.
+/// Builds a corpus and displays its progress. If the user presses Ctrl-C, no files remain.
 pub fn watched(
     sources: &Sources,
     out: &Path,
@@ -104,7 +104,7 @@ pub fn watched(
     let built = build(sources, out, settings, &mut progress);
     bar.finish_and_clear();
     built.map_err(|error| match error {
-        // An output that cannot be written is a wrong command line. Other errors concern the inputs.
+        // If the output cannot be written, the command line is wrong. All other errors are errors of the inputs.
         DataError::Io {
             action: "write", ..
         } => Failure::output(error),
@@ -144,7 +144,7 @@ fn summary(built: &Built) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Describes the skipped documents, or returns `None` if none were skipped.
+/// Describes the documents that were skipped. Returns `None` if no document was skipped.
 pub fn skipped(skipped: &Skipped) -> Option<String> {
     let parts = [
         (skipped.empty, "without a word of the vocabulary"),

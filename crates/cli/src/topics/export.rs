@@ -64,7 +64,7 @@ fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Resul
     }
 }
 
-/// Formats a word as a cell of CSV. Words of bags may contain any characters.
+/// Formats a word as a cell of a CSV file. The words of bags may contain any characters.
 fn cell(word: &str) -> String {
     match word.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", word.replace('"', "\"\"")),

@@ -49,7 +49,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or(path.clone());
     let Some(dir) = &args.resume else {
         check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
-        // Flags are checked before anything is read or written.
+        // The flags are checked before any file is read or written.
         args.flags.settings()?;
         let path = args.corpus.clone().unwrap_or_default();
         let corpus = Corpus::open(&path)?;
@@ -96,13 +96,13 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         )));
     }
     let flags = TopicsRequest {
-        // The old priors are given as numbers, because neither K nor the priors may change.
+        // The priors of the earlier fit are given as numbers, because neither K nor the priors may change.
         alpha: Some(model.topics.mean_alpha().to_string()),
         eta: Some(model.topics.eta.to_string()),
         topics: Some(topics),
-        // The update uses the inference of the earlier fit.
+        // The update uses the same inference method as the earlier fit.
         inference: Some(model.topics.inference.name().to_owned()),
-        // The temperature schedule was for the first fit. An update starts from existing topics.
+        // The temperature schedule applied to the earlier fit only, because an update starts from existing topics.
         temper: Some(args.flags.temper.clone().unwrap_or_else(|| "none".into())),
         passes: Some(args.flags.passes.unwrap_or(1.0)),
         ..request::over(&args.flags, &stored.flags)?
@@ -110,7 +110,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     let settings = flags.settings()?;
     let sources = args.input.sources(&args.inputs, None)?;
     let begun = Instant::now();
-    // The new documents are read before any file of an earlier fit is changed.
+    // The new documents are read before any file of the earlier fit is changed.
     let claim = Claim::of(args.out.as_deref().unwrap_or(old.path())).map_err(Failure::output)?;
     let folder = match &args.out {
         Some(out) => folder::take(out, stored::COMMAND, &[])?,
@@ -126,7 +126,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     };
     let quiet = args.run.quiet || args.run.json;
     let built = watched(&sources, &built_path, &build, quiet).inspect_err(|_| {
-        // A failure to restore the folder is ignored, because the first error is reported.
+        // If the folder cannot be restored, this error is ignored, because the first error is reported.
         drop(folder.bring_back());
     })?;
     if !quiet {

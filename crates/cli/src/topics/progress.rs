@@ -1,4 +1,4 @@
-//! The line of progress.
+//! The progress line of commands that fit topics.
 
 use jensen::run::{Progress, Record};
 use jensen::topics::PassSizes;
@@ -10,7 +10,8 @@ fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// The line of progress, with the finished fraction, documents per second, held-out score, ELBO and temperature.
+/// The progress line. It contains the finished fraction, the documents per second, the held-out score, the ELBO and the
+/// temperature.
 pub struct Line {
     sizes: PassSizes,
     heldout: Option<f64>,

@@ -17,8 +17,8 @@ use crate::terminal::start_threads;
 
 const CHUNK: usize = 4000;
 
-/// The number of latent dimensions from which the marginal likelihood is no longer estimated by appendix D of the
-/// paper.
+/// With at least this many latent dimensions, the marginal likelihood is not estimated by the method in appendix D of
+/// the paper.
 const TOO_MANY: usize = 5;
 
 struct Fitted {
@@ -85,7 +85,7 @@ fn draw(
 
 type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
 
-/// Writes `count` records of the networks, which `fill` supplies, in the units of the data.
+/// Writes `count` records in the units of the data. `fill` supplies the records in the units of the networks.
 fn write_records(
     destination: &Destination<'_>,
     model: &VaeModel,
@@ -236,7 +236,8 @@ pub fn reconstruct(args: &ReconstructArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Returns an estimate with its errors as `name`, together with the fields `more`, or null if there is no estimate.
+/// Returns a JSON object that contains an estimate under the key `name`, its errors, and the fields `more`. Returns
+/// null if there is no estimate.
 fn fields(name: &str, estimate: &Option<LogMarginal>, more: Value) -> Value {
     let Some(estimate) = estimate else {
         return Value::Null;
@@ -268,7 +269,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     let rows = fit.rows(&args.data)?;
     let model = fit.model;
     let records = model.records(&rows);
-    // Densities refer to rows in the units of the data.
+    // The densities refer to rows in the units of the data.
     let log_jacobians = model.log_jacobians(&records);
     let log_jacobian = log_jacobians.iter().sum::<f64>() / records.len() as f64;
     let moved = |estimate: LogMarginal| estimate.moved(&log_jacobians);

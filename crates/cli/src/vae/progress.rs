@@ -1,4 +1,4 @@
-//! The line of progress.
+//! The progress line of `jensen vae fit`.
 
 use jensen::run::{Progress, Record};
 use serde_json::Value;
@@ -9,10 +9,10 @@ fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// The line of progress, with the epoch, ELBOs and records per second.
+/// The progress line. It contains the epoch, the estimates of the ELBO and the records per second.
 pub struct Line {
     epochs: f64,
-    /// The number of earlier records, and of records in the last iteration.
+    /// The number of records before the last iteration, and the number of records in the last iteration.
     seen: (f64, f64),
     bound: Option<f64>,
     validation: Option<f64>,

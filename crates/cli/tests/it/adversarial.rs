@@ -1,8 +1,8 @@
-//! Tests posteriors with known answers on which a fit can go wrong (`models/adversarial`). No wrong fit may be trusted,
-//! no fit may crash, and most fits must be trusted if there is an answer.
+//! Tests posteriors that are difficult to fit and whose answers are known (`models/adversarial`). No wrong fit may be
+//! trusted, and no fit may crash. Most fits must be trusted if there is an answer.
 //!
-//! The test fits every sixth program, or all of them with `JENSEN_ADVERSARIAL=all` in the environment, as in `.ci/all`.
-//! Run it with `--nocapture` to see the table.
+//! By default, the test fits every sixth program. It fits all programs if the environment contains
+//! `JENSEN_ADVERSARIAL=all`, as in `.ci/all`. With `--nocapture`, the test prints a table.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,11 +21,11 @@ const MEAN: f64 = 0.15;
 /// The allowed relative error of a trusted standard deviation, in addition to three standard errors of the draws.
 const SPREAD: f64 = 0.10;
 
-/// The time limit of every fit in seconds, and the time that no fit may exceed.
+/// The time limit of each fit in seconds, followed by the time that no fit may exceed.
 const BUDGET: &str = "30";
 const SECONDS: f64 = 90.0;
 
-/// The test fits one of this many programs unless it fits all.
+/// Unless the test fits all programs, it fits one out of this number of programs.
 const EVERY: usize = 6;
 
 struct Case {
@@ -42,8 +42,8 @@ impl Case {
     }
 }
 
-/// Returns the fitted values whose mean or standard deviation differs from the answer by more than the error of the
-/// draws.
+/// Returns the fitted values that are wrong. The mean or the standard deviation of such a value differs from the answer
+/// by more than the error of the draws.
 fn faults(answer: &Value, fit: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let parameters = fit["parameters"].as_array().expect("a list");
@@ -58,7 +58,7 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
             }
             continue;
         };
-        // It is not an error if the fit reports tails that the draws do not determine.
+        // If the fit reports that the draws do not determine the tails, this is not an error.
         if found["undefined"].is_string() {
             continue;
         }
@@ -71,8 +71,8 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
         if off > MEAN + 3.0 / draws.sqrt() {
             faults.push(format!("the mean of {name} is {off:.2} sd off"));
         }
-        // This is the relative standard error of a standard deviation. Without a fourth moment, the draws do not
-        // determine it.
+        // This is the relative standard error of a standard deviation. If the distribution has no fourth moment, the
+        // draws do not determine the standard deviation.
         if let Some(kurtosis) = moments[2].as_f64() {
             let error = ((kurtosis.max(0.0) + 2.0) / (4.0 * draws)).sqrt();
             if (s / sd - 1.0).abs() > SPREAD + 3.0 * error {
@@ -113,7 +113,7 @@ fn fit(folder: &Path) -> Case {
         done.code,
         done.stderr
     );
-    // A fit that did not start writes no fit.json, and is not trusted.
+    // If a fit cannot start, it writes no fit.json and is not trusted.
     let result: Option<Value> = serde_json::from_str(&done.stdout).ok();
     let trusted = result.as_ref().is_some_and(|fit| fit["trusted"] == true);
     assert_eq!(trusted, done.code == 0, "{name}");

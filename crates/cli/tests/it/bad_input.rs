@@ -1,4 +1,4 @@
-//! Tests that bad models and bad data give one clear message and the right exit code.
+//! Tests that an invalid model, or invalid data, causes one clear message and the right exit code.
 
 use crate::common::{Desk, corpus, jensen};
 
@@ -17,7 +17,8 @@ model {
 }
 ";
 
-/// Fits the mean model to data, and checks that the exit code is 3 and that one message contains all of `wanted`.
+/// Fits the model of a mean to data. Checks that the exit code is 3 and that there is one message, which contains all
+/// of the texts `wanted`.
 #[track_caller]
 fn refused(data: &str, wanted: &[&str]) {
     let desk = Desk::new();
@@ -211,7 +212,7 @@ fn paths_that_cannot_be_written() {
     let finished = jensen(["fit", &model, &data, "--out", &file]).expect(2);
     assert!(finished.stderr.contains("occupied"), "{}", finished.stderr);
     jensen(["fit", &model, &data, "--out", &format!("{file}/below")]).expect(2);
-    // The command refuses a folder with other files.
+    // A folder that contains other files is rejected.
     std::fs::create_dir(desk.path("full")).unwrap();
     desk.file("full/thesis.tex", "mine");
     let finished = jensen(["fit", &model, &data, "--out", &desk.name("full")]).expect(2);
@@ -287,7 +288,7 @@ fn a_posterior_without_a_finite_start() {
         "{}",
         finished.stderr
     );
-    // A model that rejects all parameters is a bad model.
+    // A model that rejects all values of its parameters is invalid.
     let model = desk.file(
         "never.stan",
         "parameters { real mu; } model { reject(\"never\"); }",

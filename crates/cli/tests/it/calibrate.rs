@@ -1,11 +1,11 @@
-//! Tests `jensen fit --calibrate`: a correct model is calibrated, and the command detects a wrong one.
+//! Tests `jensen fit --calibrate`. A correct model must be calibrated, and a wrong model must be detected.
 
 use std::fs;
 
 use crate::common::{Desk, jensen};
 use serde_json::Value;
 
-/// There are few observations and the prior is wide.
+/// A program that simulates few observations under a wide prior.
 const SIMULATOR: &str = "
     data { int<lower=0> N; }
     generated quantities {
@@ -83,7 +83,7 @@ fn a_right_model_is_calibrated_and_a_narrow_prior_is_seen() {
     let page = fs::read_to_string(desk.path("right").join("report.html")).expect("a page");
     assert!(page.contains("No test rejects the calibration"));
 
-    // The ranks are the same for any number of parallel fits, and no fit runs twice.
+    // The ranks do not depend on the number of parallel fits, and no fit is run twice.
     let again = calibrate(&desk, "2", "alone", "1");
     assert_eq!(again.ranks, right.ranks);
     let rows = fs::read_to_string(desk.path("alone").join("rows.jsonl")).expect("rows");
@@ -94,7 +94,7 @@ fn a_right_model_is_calibrated_and_a_narrow_prior_is_seen() {
     .expect("written");
     assert_eq!(calibrate(&desk, "2", "alone", "2").ranks, right.ranks);
 
-    // A prior with half the standard deviation draws the means of four observations towards zero.
+    // A prior with half of the standard deviation shrinks the estimated means of four observations towards zero.
     let narrow = calibrate(&desk, "0.5", "narrow", "2");
     assert_eq!(narrow.exit, 4, "{}", narrow.text);
     let mu = &narrow.tests["parameters"][0];

@@ -51,13 +51,14 @@ fn a_funnel_is_fitted_by_centring_it() {
     jensen(["fit", &model, "--out", &out, "--seed", "3", "-q"]).expect(0);
     let more = jensen(["draws", &out, "--draws", "1500"]).expect(0).stdout;
     let (first, all) = (draws_of(&desk.path("out")), rows(&more));
-    // A header and the mean precede the draws.
+    // The draws are preceded by a header and by the mean.
     assert_eq!((first.lines().count(), all.lines().count()), (1002, 1502));
     assert!(all.starts_with(&first));
 }
 
-/// The program has correlated intercepts and slopes in the form of Stan's guide. Most counties have few houses, so
-/// neither a Gaussian nor chains that start from it describe the standard deviation of the slopes.
+/// The program has correlated intercepts and slopes, written as in Stan's user's guide. Most counties have few houses.
+/// Therefore neither a Gaussian, nor chains that start from it, describe the standard deviation of the slopes
+/// correctly.
 #[test]
 fn correlated_effects_are_fitted_between_centred_and_not() {
     const PROGRAM: &str = "data { int N; int J; array[N] int county; vector[N] x; vector[N] y; }
@@ -137,8 +138,9 @@ fn a_run_that_had_no_time_to_choose_a_centring_chooses_when_it_goes_on() {
     );
 }
 
-/// One program writes a noisily observed random walk by its shocks, and the other by its elements. The posterior is the
-/// same, but no sparse family suits the form of the first program.
+/// Two programs describe a random walk that is observed with noise. The first program uses the shocks of the walk as
+/// parameters, and the second program uses its elements. The posterior is the same, but no sparse family is suitable
+/// for the first program.
 #[test]
 fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     const BY_SHOCKS: &str = "data { int T; vector[T] y; }
@@ -175,8 +177,8 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     .expect(0);
     let [by_shocks, by_elements] =
         ["out", "other"].map(|run| moments(&read_json(&desk.path(&format!("{run}/fit.json")))));
-    // The output contains all elements, and the shocks as separate draws. Before the data, the shocks are standard
-    // normal.
+    // The output contains all elements, and it contains the shocks as separate draws. The prior of the shocks is
+    // standard normal.
     for (name, [mean, sd]) in &by_elements {
         let [own, spread] = by_shocks[name];
         assert!(
@@ -186,7 +188,7 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     }
     assert!(by_shocks["z[7]"][1] > 0.3 && by_shocks["z[7]"][1] < 1.1);
 
-    // A resumed fit ends like an uninterrupted one.
+    // A resumed fit ends with the same result as an uninterrupted fit.
     let fit = [
         "fit", &shocks, &data, "--seed", "2", "-q", "--out", &stopped,
     ];
@@ -195,9 +197,9 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     assert_eq!(draws_of(&desk.path("out")), draws_of(&desk.path("stopped")));
 }
 
-/// Both programs model counts with a Gaussian process, one by values whose prior has the covariance, and the other by
-/// standard normal numbers. The posterior is the same. In the first form, neither Gaussians nor chains describe the
-/// length.
+/// Both programs model counts with a Gaussian process. In the first program, the parameters are values whose prior has
+/// the covariance of the process. In the second program, they are standard normal numbers. The posterior is the same.
+/// With the first program as it is written, neither Gaussians nor chains describe the length scale correctly.
 #[test]
 fn a_gaussian_process_is_whitened_given_what_the_data_say() {
     const BY_VALUES: &str = "data { int N; array[N] real x; array[N] int y; }
@@ -246,8 +248,8 @@ fn a_gaussian_process_is_whitened_given_what_the_data_say() {
     assert!(whitened > written + 3.0, "{whitened} and {written} nats");
 }
 
-/// A population grows by steps with an error that may be almost zero. Mean fields are accurate for small steps, and
-/// mislead chains if steps are large.
+/// A population grows in steps, and the error of the steps may be almost zero. If the steps are small, mean-field fits
+/// are accurate. If the steps are large, mean-field fits mislead the chains.
 #[test]
 fn where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_written() {
     const GROWTH: &str = "data { int T; vector[T] y; }
@@ -292,10 +294,11 @@ fn where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_writte
         |out: &str| read_json(&desk.path(&format!("{out}/run.json")))["centring"]["powers"].clone();
     assert_eq!(centring("whole"), serde_json::json!([]));
 
-    // A fit that was stopped in its first or second stage and resumed ends like an uninterrupted one.
+    // A fit that is stopped in its first or second stage and then resumed ends with the same result as an uninterrupted
+    // fit.
     assert_eq!(fit("first", &["--max-iters", "30"]), 4);
     assert_ne!(centring("first"), serde_json::json!([]));
-    // A fit whose chains were stopped before they could mix also does.
+    // The same holds for a fit whose chains are stopped before they can mix.
     assert_eq!(fit("refined", &["--max-iters", "180"]), 4);
     assert_ne!(centring("refined"), serde_json::json!([]));
     assert_eq!(fit("second", &["--max-iters", "300"]), 4);

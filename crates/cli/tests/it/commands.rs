@@ -1,4 +1,4 @@
-//! Tests `check`, `density`, `show`, `bench` and the help.
+//! Tests `check`, `density`, `show`, `bench` and the help texts.
 
 use crate::common::{Desk, corpus, jensen, jensen_with_input, oracle};
 use serde_json::Value;
@@ -35,7 +35,7 @@ fn programs_in_old_syntax_are_shown_in_todays_and_fit() {
         "old.stan",
         "data { int N; real y[N]; } parameters { real m; } model { increment_log_prob(normal_log(y, m, 1)); }\n",
     );
-    // All arrays of the program have the old syntax, so no flag is needed.
+    // No flag is needed, because all arrays of the program are declared in the old syntax.
     jensen(["check", &model]).expect(0);
     let mixed = desk.file(
         "mixed.stan",
@@ -55,7 +55,7 @@ fn programs_in_old_syntax_are_shown_in_todays_and_fit() {
         "fit", &model, &data, "--seed", "1", "--out", &out, "--quiet",
     ];
     jensen(fit).expect(0);
-    // The folder contains the program in today's syntax.
+    // The folder contains the program in the current syntax.
     jensen(["draws", &out, "--draws", "5"]).expect(0);
 }
 
@@ -295,11 +295,12 @@ fn a_table_is_data() {
     assert_eq!(fit, parameters(&["fit", &model, &json, "--json"]));
     let again = parameters(&["fit", "--resume", &desk.name("fit"), "--json"]);
     assert_eq!(fit, again);
-    // The length is not guessed from the data if no column has it.
+    // If no column has the length, it is not guessed from the data.
     let other = desk.file("other.stan", "data { int K; vector[3] x; }");
     let output = jensen(["fit", &other, &table]).expect(3).stderr;
     assert!(output.contains("`K`: expected int"), "{output}");
-    // Words are groups and never measurements. A decimal comma must not turn numbers into the codes 1, 2, ….
+    // Words identify groups and are never measurements. Numbers with a decimal comma must not be replaced by the codes
+    // 1, 2, ….
     for (text, location) in [
         ("x\ty\tg\n1,5\t2.1\t1\n2,5\t4.5\t2\n", "bad.tsv:2"),
         ("x\ty\tg\n1\t2.1\t1\nlost\t4.5\t2\n", "bad.tsv:3"),
@@ -313,7 +314,8 @@ fn a_table_is_data() {
     }
 }
 
-/// Two models of twenty numbers have known leave-one-out densities. In one the mean is known, in the other it is not.
+/// The leave-one-out densities of two models of twenty numbers are known. The mean is known in one of the models and
+/// unknown in the other.
 #[test]
 fn fits_are_compared_by_leaving_one_out() {
     let desk = Desk::new();
@@ -341,7 +343,7 @@ fn fits_are_compared_by_leaving_one_out() {
         -0.5 * ((x - mean).powi(2) / variance + (std::f64::consts::TAU * variance).ln())
     };
     let exact = [
-        // Given the other numbers, μ is normal with precision 1/4 + 19.
+        // Given the other numbers, the posterior of μ is normal with precision 1/4 + 19.
         y.iter()
             .map(|own| {
                 let variance = 1.0 / (0.25 + 19.0);

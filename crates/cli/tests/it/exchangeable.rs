@@ -43,7 +43,7 @@ fn smiso_finds_a_step_size_of_its_own() {
 
 #[test]
 fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
-    // An epoch has nine batches, so both limits are within one epoch, after the starts.
+    // An epoch has nine batches. Both limits are therefore within one epoch, after the starts.
     let (model, data) = corpus("kidscore_momhs");
     for method in [
         &["--estimator", "joint"][..],
@@ -65,7 +65,7 @@ fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
         jensen(["fit", "--resume", &parts, "--max-iters", "600", "--quiet"]).expect(4);
         let bytes =
             |out: &str, file: &str| std::fs::read(std::path::Path::new(out).join(file)).unwrap();
-        // The comments list the flags, and a resumed run adds its own.
+        // The comments list the flags. A resumed run adds the flags with which it was resumed.
         let draws = |out: &str| -> Vec<String> {
             let text = String::from_utf8(bytes(out, "draws.csv")).unwrap();
             let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -125,7 +125,7 @@ fn records_get_the_policy_of_all_data() {
     assert_eq!(records["family"], "fullrank");
     let gap = whole["elbo"].as_f64().unwrap() - records["elbo"].as_f64().unwrap();
     assert!(gap.abs() < 0.5, "{gap} nats apart");
-    // Linear response gives a mean field the covariances of the posterior.
+    // Linear response corrects the covariances of the mean-field fit to those of the posterior.
     args.extend(["--family", "meanfield", "--covariance", "linear-response"]);
     let wide = jensen(args).json();
     let sd = |fit: &serde_json::Value| fit["parameters"][1]["sd"].as_f64().unwrap();
@@ -219,7 +219,8 @@ fn what_counts_no_records_is_refused() {
 
 #[test]
 fn snapshots_that_do_not_fit_are_refused_and_svrg_named() {
-    // A network is not a linear predictor, so `joint` must keep the means at each record's last visit.
+    // A network is not a linear predictor. `joint` must therefore store the means that were computed when each record
+    // was last visited.
     let desk = Desk::new();
     let model = desk.file(
         "network.stan",

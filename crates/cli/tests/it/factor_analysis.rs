@@ -4,8 +4,8 @@ use std::fs;
 
 use crate::common::{Desk, jensen, read_json};
 
-/// Writes 200 rows of six columns with two factors, of which the first affects the first four columns. The noise has
-/// variance 0.03, and one of eleven cells is missing. Returns the path and the missing values.
+/// Writes 200 rows of six columns, generated from two factors. The first factor affects the first four columns. The
+/// noise has a variance of 0.03, and one of every eleven cells is missing. Returns the path and the missing values.
 fn measurements(desk: &Desk) -> (String, Vec<(usize, usize, f64)>) {
     let noise = |i: usize| ((i + 1) as f64 * 0.754_877_666_246_69).fract() - 0.5;
     let (mut text, mut missing) = ("a,b,c,d,e,f\n".to_owned(), Vec::new());
@@ -48,7 +48,7 @@ fn factors_are_found_and_missing_cells_filled_in() {
     );
     let variance = &fit["hyperparameters"][0];
     assert_eq!(variance["learnt"], true);
-    // The noise is a fraction of each column's variance, which is 0.6 to 4.
+    // The noise is reported as a fraction of the variance of each column. These variances are between 0.6 and 4.
     let share = variance["value"].as_f64().unwrap();
     let noise: Vec<f64> = fit["noise"]
         .as_array()
@@ -58,8 +58,8 @@ fn factors_are_found_and_missing_cells_filled_in() {
         .collect();
     assert!((0.008..0.05).contains(&share), "{share}");
     assert!(noise.iter().all(|x| (0.005..0.15).contains(x)), "{noise:?}");
-    // Scores have about unit variance, so the loadings are the weights. The factor that affects more columns is the
-    // first.
+    // The variance of the scores is about 1, so the loadings are the weights. The factor that affects more columns
+    // comes first.
     for (column, row) in fit["loadings"].as_array().unwrap().iter().enumerate() {
         let weight = [2.0, 1.5, -2.0, 1.0, -0.8, 0.9][column];
         let own = row[column / 4].as_f64().unwrap();
@@ -81,7 +81,7 @@ fn factors_are_found_and_missing_cells_filled_in() {
         .map(|(row, column, x)| (cells[*row][*column] - x).powi(2))
         .sum();
     let error = (squares / missing.len() as f64).sqrt();
-    // The noise alone accounts for an error of 0.17. The standard deviations of the columns are 1 to 2.
+    // The noise alone accounts for an error of 0.17. The standard deviations of the columns are between 1 and 2.
     assert!(error < 0.35, "{error}");
     assert_eq!(
         fs::read_to_string(desk.path("axes/scores.csv"))
@@ -93,7 +93,7 @@ fn factors_are_found_and_missing_cells_filled_in() {
     let page = fs::read_to_string(desk.path("axes/report.html")).unwrap();
     assert!(page.contains("Loadings") && page.contains("Scores"));
 
-    // A fit that is interrupted and resumed ends the same.
+    // A fit that is interrupted and resumed ends with the same result.
     let parts = desk.path("parts").display().to_string();
     jensen([&base[..], &["--out", &parts, "--max-iters", "3"]].concat()).expect(4);
     let again = [
@@ -129,7 +129,7 @@ fn other_likelihoods_and_mistakes() {
     let fit = jensen([&base[..], &["--likelihood", "bernoulli", "--json"]].concat())
         .expect(0)
         .json();
-    // The first and the last column have the same factor, and the other column does not.
+    // The first and the last column depend on the same factor, and the other column does not.
     let loading = |i: usize| fit["loadings"][i][0].as_f64().unwrap();
     assert!(
         loading(0) > 1.0 && loading(2) > 1.0 && loading(1).abs() < 0.5,
@@ -153,7 +153,7 @@ fn other_likelihoods_and_mistakes() {
     }
 }
 
-/// If rows repeat a few others, factors reproduce them exactly, and the likelihood is unbounded.
+/// If there are only a few distinct rows, the factors reproduce them exactly, and the likelihood is unbounded.
 #[test]
 fn a_likelihood_without_a_bound_is_not_trusted() {
     let desk = Desk::new();
@@ -176,8 +176,8 @@ fn a_likelihood_without_a_bound_is_not_trusted() {
     assert!(said.contains("every column is constant"), "{said}");
 }
 
-/// Columns in units of 1e10 and 1e-6 must need no more iterations than others, and must have the same loadings in their
-/// units.
+/// A table whose columns have units of 1e10 and 1e-6 must need no more iterations than other tables. In these units,
+/// the loadings must be the same.
 #[test]
 fn units_cost_no_iterations() {
     let desk = Desk::new();

@@ -1,4 +1,5 @@
-//! Tests posteriors far from the starting point or with scales far from 1. Each fit must be correct or not trusted.
+//! Tests posteriors that are far from the starting point, or whose scales are far from 1. Each fit must either be
+//! correct or not be trusted.
 
 use crate::common::{Desk, jensen};
 
@@ -32,7 +33,7 @@ fn a_normal_anywhere_is_right_or_not_trusted() {
         }
         trusted += 1;
         let output = |name: &str| fit["parameters"][0][name].as_f64().expect("a number");
-        // The tolerance is five standard errors of the mean and the standard deviation of 4000 draws.
+        // The tolerance is five standard errors, both for the mean and for the standard deviation of 4000 draws.
         let (mean, sd) = (output("mean"), output("sd"));
         assert!(
             (mean - location).abs() < 0.08 * scale,

@@ -13,7 +13,7 @@ use crate::common::{
 
 const SCHOOLS: &str = "eight_schools_noncentred";
 
-/// The flags of a run of some hundred slow iterations, which a test can stop in the middle.
+/// The flags of a run that consists of some hundred slow iterations. A test can stop such a run in the middle.
 const SLOW: [&str; 6] = [
     "--method",
     "bbvi",
@@ -26,8 +26,8 @@ const SLOW: [&str; 6] = [
 #[test]
 fn a_hopeless_mean_field_is_left_where_the_starts_ended() {
     let desk = Desk::new();
-    // For a hierarchy of 26 dimensions, the mean field of the starts has k̂ above 1. For a regression, it is close to
-    // the posterior.
+    // For a hierarchy of 26 dimensions, the mean-field approximation of the starts has a k̂ above 1. For a regression,
+    // it is close to the posterior.
     for (program, fitted) in [("seeds_centred", false), ("kidscore_momiq", true)] {
         let (model, data) = corpus(program);
         let out = desk.name(program);
@@ -96,7 +96,7 @@ fn a_fit_answers_as_stated() {
             assert!(line.get(field).is_some(), "{field}");
         }
     }
-    // The lines are the names, the mean and the draws.
+    // The first line contains the names, the second contains the mean, and the others contain the draws.
     assert_eq!(draws_of(&desk.path("out")).lines().count(), 1002);
 }
 
@@ -237,7 +237,7 @@ fn only_what_is_asked_for_is_saved() {
         "{saved:?}"
     );
     assert!(saved.contains(&"y_rep.8".to_owned()));
-    // The columns are those of a fit that saves all variables.
+    // The columns are the same as those of a fit that saves all variables.
     let more = jensen(["draws", &out, "--draws", "40", "--save", "all"]).expect(0);
     let column = |csv: &str, name: &str| -> Vec<String> {
         let at = 3 + columns(csv).iter().position(|c| c == name).expect(name);
@@ -490,8 +490,8 @@ fn starting_points_are_taken_from_files() {
     assert!(refused.stderr.contains('3'), "{}", refused.stderr);
 }
 
-/// Users of two machines rely on this. Each instruction set fits the same posterior, the run names the instruction set,
-/// and no run resumes with another one.
+/// Fits with different instruction sets must agree on the posterior, because users may work on several machines. The
+/// run states its instruction set, and it cannot be resumed with another one.
 #[test]
 fn instruction_sets_agree_and_are_not_mixed() {
     let (model, data) = corpus(SCHOOLS);
@@ -518,7 +518,7 @@ fn instruction_sets_agree_and_are_not_mixed() {
     assert_eq!(trace_of(&desk.path("out")).len(), 40);
 }
 
-/// The values for CmdStan's initialisation are within the bulk of the posterior, and a fit can start from them.
+/// The initial values for CmdStan are within the bulk of the posterior. A fit can also start from them.
 #[test]
 fn a_fit_hands_initial_values_on() {
     let desk = Desk::new();
@@ -567,8 +567,8 @@ fn a_fit_hands_initial_values_on() {
     assert_eq!(seen.len(), 4, "four draws");
 }
 
-/// Nine effects have a standard deviation that follows a scale, about which only its prior has information. No Gaussian
-/// fits the program in the form in which it is written.
+/// The standard deviation of nine effects depends on a scale. Only the prior of this scale contains information about
+/// it. No Gaussian fits the program as it is written.
 #[test]
 fn parameters_of_trustvi_are_flags() {
     let desk = Desk::new();
@@ -595,12 +595,12 @@ fn parameters_of_trustvi_are_flags() {
     assert!(stored.to_string().contains("\"eta\":0.1"), "{stored}");
     let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
     assert!(page.contains("trust-delta0"), "settings are listed");
-    // A resumed run keeps the values, and another value makes another run.
+    // A resumed run keeps the values of the flags. A different value would make it a different run.
     let resume = ["fit", "--resume", &run, "--quiet", "--max-iters", "1000"];
     let other = jensen(resume.iter().chain(&["--trust-eta", "0.2"])).expect(2);
     assert!(other.stderr.contains("eta"), "{}", other.stderr);
     jensen(resume).expect(0);
-    // The starts have separate regions, so the check concerns the iterations after them.
+    // Each start has its own trust region, so only the iterations after the starts are checked.
     let trace = trace_of(&desk.path("run"));
     let first = trace.iter().find(|record| record["accepted"].is_number());
     assert_eq!(first.unwrap()["radius"], 1.5);

@@ -1,4 +1,4 @@
-//! Tests `jensen fit-many`, which writes one table of many fits.
+//! Tests `jensen fit-many`, which writes a table of the results of many fits.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ const LINE: &str = "
     parameters { real mu; real<lower=0> sigma; }
     model { mu ~ normal(0, 10); sigma ~ normal(0, 3); y ~ normal(mu, sigma); }";
 
-/// Returns the arguments for a program and `sets` data sets, as well as one of the wrong size and one that does not
-/// exist.
+/// Returns the arguments for a program and `sets` data sets. There are two additional data sets: one has the wrong
+/// size, and the other does not exist.
 fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     let mut line = vec!["fit-many".to_owned(), desk.file("line.stan", LINE)];
     for set in 0..sets {
@@ -31,14 +31,14 @@ fn prepared(desk: &Desk, sets: usize) -> Vec<String> {
     line
 }
 
-/// The verdict of a row of `rows.jsonl` without a result.
+/// The verdict in a row of `rows.jsonl` that has no result.
 const FAILED: &str = "\"verdict\":\"failed\"";
 
 fn table(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("table.csv")).expect("a table");
     let without = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
-        // Lines that continue a quoted message have no seconds.
+        // A line that continues a quoted message has no time in seconds.
         let timed = cells.len() > 7;
         let kept = cells
             .iter()
@@ -66,7 +66,8 @@ fn a_table_is_the_same_for_any_number_of_workers() {
     assert_eq!((rows(",trusted,"), rows(",failed,")), (12, 6), "{one:#?}");
     assert!(one[0].ends_with("mean(mu),sd(mu),mean(sigma),sd(sigma)"));
     assert!(one.iter().any(|row| row.contains("there is no such file")));
-    // A second start keeps the rows of finished fits, and repeats failed fits and a row that a kill cut short.
+    // A second start keeps the rows of finished fits. It repeats failed fits, and a fit whose row is truncated because
+    // the command was killed.
     let rows = desk.path("one").join("rows.jsonl");
     let text = || fs::read_to_string(&rows).unwrap();
     let finished = |text: &str| -> Vec<String> {
@@ -79,7 +80,7 @@ fn a_table_is_the_same_for_any_number_of_workers() {
     assert_eq!(text().lines().count(), 18);
     fs::write(&rows, &kept[..kept.len() - 9]).unwrap();
     assert_eq!(run("2", "one"), one);
-    // A fit that failed for want of memory is fitted when the command runs again.
+    // A fit that failed because of insufficient memory is repeated when the command runs again.
     fs::write(&rows, kept.replacen("\"verdict\":\"trusted\"", FAILED, 3)).unwrap();
     assert_eq!(run("2", "one"), one);
     assert_eq!(text().lines().count(), 18);

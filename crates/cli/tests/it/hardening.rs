@@ -1,4 +1,4 @@
-//! Tests attacks that once succeeded against the command. The book's page on hardening counts them.
+//! Tests attacks on the command that were successful in the past. The book's page on hardening counts them.
 
 use std::fs;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Desk, corpus, draws_of, fit_of, jensen, read_json, start, trace_of};
 
-/// Returns a program with a standard normal parameter `x` and these blocks around its model.
+/// Returns a program with a standard normal parameter `x`. The given blocks precede and follow its model.
 fn program(before: &str, after: &str) -> String {
     format!("{before} parameters {{ real x; }} model {{ x ~ normal(0, 1); }} {after}")
 }
@@ -100,7 +100,8 @@ fn a_flipped_bit_is_output() {
     );
 }
 
-/// An archive of another fit of the same program and data is intact, but must not affect the verdict on this fit.
+/// An archive of another fit of the same program and data is not damaged. It must nevertheless not affect the verdict
+/// on this fit.
 #[test]
 fn an_archive_of_another_fit_is_refused() {
     let desk = Desk::new();
@@ -152,7 +153,7 @@ fn pipes_and_small_stacks_end_in_a_word() {
         let made = std::process::Command::new("mkfifo").arg(path).status();
         assert!(made.is_ok_and(|status| status.success()));
     };
-    // Nobody writes to the pipes.
+    // No process writes to the pipes.
     let folder = Path::new(desk.name("stored").as_str()).to_owned();
     fs::create_dir(&folder).unwrap();
     pipe(&folder.join("part.stan"));
@@ -233,17 +234,19 @@ fn loops_without_an_end_keep_to_the_time() {
     ] {
         let begun = Instant::now();
         let said = refused(&desk, &source, &["--max-seconds", "1", "--memory-limit", "1GiB"]);
-        // Compiled code also has a limit on the number of steps, which a fast machine reaches first.
+        // For compiled code there is also a limit on the number of steps, which a fast machine reaches before the time
+        // limit.
         let steps = source.contains("i < 2000000000") && said.contains("stopped after 10000000 steps");
         assert!(steps || said.contains("--max-seconds 1"), "{said}");
-        // The time consists of one second for the limit, one to end, and an allowance for a busy machine.
+        // The allowed time consists of one second for the limit, one second for ending, and some time in case the
+        // machine is busy.
         assert!(begun.elapsed() < Duration::from_secs(6), "{source}: {:?}", begun.elapsed());
     }
 }
 
-/// One evaluation of sixty products takes half a minute, and one of an inverse in many lanes takes seconds. The system
-/// ends a process that uses more processor time than one second for the limit, one to end, and the time to build the
-/// model.
+/// A single evaluation of sixty products takes half a minute, and a single evaluation of an inverse in many lanes takes
+/// seconds. The operating system ends the process if it uses more processor time than is necessary for building the
+/// model, for reaching the limit of one second, and for ending within another second.
 #[cfg(unix)]
 #[test]
 fn an_evaluation_that_takes_long_is_not_waited_for() {
@@ -310,7 +313,7 @@ fn an_interrupt_ends_draws_that_loop_with_their_results() {
 fn a_stop_before_the_first_state_leaves_what_was_there() {
     let desk = Desk::new();
     let quick = desk.file("quick.stan", &program("", ""));
-    // The program builds at once, but its evaluation takes seconds before the first state exists.
+    // The program is built immediately, but its evaluation takes seconds before the first state exists.
     let source = "parameters { matrix[250, 250] A; }
         model { to_vector(A) ~ normal(0, 1); sum(A * A * A * A * A * A * A * A) ~ normal(0, 1); }";
     let slow = desk.file("slow.stan", source);
@@ -333,7 +336,7 @@ fn a_stop_before_the_first_state_leaves_what_was_there() {
         let before = fs::read(&request).ok();
         let mut child = start(["fit", &slow, "--out", &out]);
         let begun = Instant::now();
-        // The run begins once the folder contains its description.
+        // The run has begun when the folder contains its description.
         while fs::read(&request)
             .ok()
             .is_none_or(|now| before.as_ref() == Some(&now))
@@ -500,7 +503,7 @@ fn litter_of_killed_runs_goes_and_is_in_nobodys_way() {
         let litter = left.filter(|entry| entry.file_name().to_string_lossy().ends_with(".tmp"));
         assert_eq!(litter.count(), 0, "{}", folder.display());
     }
-    // A foreign file prevents the command from using the folder.
+    // If the folder contains a foreign file, the command refuses to use it.
     let other = desk.path("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("notes.tmp"), "mine").unwrap();
@@ -544,7 +547,7 @@ fn limited(limit: &str, args: &[&str]) -> (Option<i32>, String) {
     (done.status.code(), said)
 }
 
-/// Runs the command with a limit on file size in blocks of 512 bytes.
+/// Runs the command with a limit on the size of files, in blocks of 512 bytes.
 #[cfg(unix)]
 fn with_small_files(blocks: u32, args: &[&str]) -> (Option<i32>, String) {
     limited(&format!("ulimit -f {blocks}"), args)
@@ -623,7 +626,7 @@ fn few_files_are_one_error_or_enough() {
     jensen(args).expect(0);
 }
 
-/// The limit on processes includes threads, and does not apply to root.
+/// The limit on the number of processes includes threads. It does not apply to root.
 #[cfg(target_os = "linux")]
 #[test]
 fn few_threads_are_one_error_or_enough() {
@@ -668,7 +671,7 @@ fn an_earlier_fit_stays_where_a_new_one_cannot_be_written() {
     assert!(!folder.join(".earlier").exists());
 }
 
-/// Builds a corpus of a few documents. A corpus is mapped whatever its length is.
+/// Builds a corpus of a few documents. Even such a short corpus is mapped.
 #[cfg(feature = "topics")]
 fn small_corpus(desk: &Desk) -> String {
     let line = |i: usize| {
@@ -712,7 +715,7 @@ fn a_corpus_that_changes_under_a_fit_is_one_error() {
         }),
         ("changed while Jensen read it", |path| {
             let length = fs::metadata(path).expect("a file").len() as usize;
-            // The file is changed in place, because a newly created file is short for a moment.
+            // The file is changed in place, because a newly created file would be too short for a moment.
             let file = fs::OpenOptions::new().write(true).open(path);
             let written = file.expect("a file").write_all(&vec![0xff; length]);
             written.expect("it can be written");

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::common::{Desk, jensen, read_json};
 
-/// Writes two series of two-dimensional steps between two levels, one after the other or in alternating rows. Returns
-/// the path and the level of each row.
+/// Writes two series of two-dimensional steps between two levels. The rows of the series either follow one another or
+/// alternate. Returns the path and the level of each row.
 fn strides(desk: &Desk, name: &str, mixed: bool) -> (String, Vec<usize>) {
     let step = |series: usize, t: usize| {
         let level = (t / 20 + series) % 2;
@@ -80,14 +80,14 @@ fn states_of_several_sequences_are_found() {
         assert_eq!(*state, expected + 1);
         assert!(p[expected] > 0.99);
     }
-    // Interleaved rows form the same sequences, and the output is in the order of the table.
+    // If the rows of the sequences alternate, the sequences are the same, and the output is in the order of the table.
     let (mixed, levels) = strides(&desk, "mixed.csv", true);
     let turned = jensen(["hmm", "predict", &out, &mixed]).expect(0).stdout;
     assert!(turned.contains("\n1,ann,") && turned.contains("\n2,bob,"));
     for ((_, state), level) in states(&turned).iter().zip(&levels) {
         assert_eq!(*state == high + 1, *level == 1);
     }
-    // A fit that is interrupted and resumed ends the same.
+    // A fit that is interrupted and resumed ends with the same result.
     let other = desk.path("parts").display().to_string();
     let args = [
         &base[..],
@@ -110,8 +110,8 @@ fn states_of_several_sequences_are_found() {
     assert_eq!(again["chain"], fit["chain"]);
 }
 
-/// The data state whether there was a mining disaster within four months. Disasters were frequent until about 1890 and
-/// rare later.
+/// For periods of four months, the data state whether there was a mining disaster. Disasters were frequent until about
+/// 1890, and rare after that.
 #[test]
 fn the_years_of_disasters_end() {
     let desk = Desk::new();

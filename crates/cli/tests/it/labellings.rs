@@ -1,4 +1,5 @@
-//! Tests that modes that differ only in the order of array elements count as one answer, and other modes do not.
+//! Tests that modes count as one answer if they differ only in the order of array elements, and that other modes do
+//! not.
 
 use crate::common::{Desk, jensen};
 use serde_json::Value;
@@ -27,7 +28,7 @@ fn warnings(fit: &Value) -> String {
     fit["warnings"].to_string()
 }
 
-/// Returns a mixture whose components have no order, and have separate weights, means and scales.
+/// Returns a mixture whose components have no order. Each component has its own weight, mean and scale.
 fn components(count: usize, first: usize) -> String {
     format!(
         "parameters {{ simplex[{count}] w; vector[{count}] mu; vector<lower=0>[{count}] sigma; }}
@@ -48,7 +49,7 @@ fn components(count: usize, first: usize) -> String {
 #[test]
 fn components_without_an_order_are_one_answer_with_two_labellings() {
     for seed in ["1", "2"] {
-        // The data omit the cluster in the middle.
+        // The data do not contain the cluster in the middle.
         let fit = fitted(&components(2, 10), &["--seed", seed], 0);
         assert_eq!(fit["labellings"], 2);
         let mut found = [1, 2].map(|k| (mean(&fit, &format!("mu[{k}]")), k));
@@ -64,7 +65,7 @@ fn components_without_an_order_are_one_answer_with_two_labellings() {
 
 #[test]
 fn three_components_have_six_labellings() {
-    // The trust in the fit does not matter here, because there are a dozen poorer optima.
+    // It does not matter here whether the fit is trusted, because there are a dozen poorer optima.
     let desk = Desk::new();
     let program = format!("{DATA}\n{}", components(3, 6));
     let model = desk.file("model.stan", &program);
@@ -92,7 +93,8 @@ fn the_summary_says_how_many_labellings_there_are() {
 
 #[test]
 fn a_component_that_the_model_tells_apart_has_no_other_labelling() {
-    // The first component has a slightly larger weight, so the labellings differ by a nat and are not one answer.
+    // The first component has a slightly larger weight. The log densities of the labellings therefore differ by a nat,
+    // and they are not the same answer.
     let program = "
         parameters { vector[2] mu; }
         model {

@@ -1,4 +1,4 @@
-//! Tests `jensen latent` from end to end on data of the repository.
+//! Tests `jensen latent` from end to end with data from the repository.
 
 use std::fs;
 use std::path::Path;
@@ -82,8 +82,8 @@ fn a_field_over_regions_is_fitted_stored_and_predicted_from() {
         (names[0], names[1], names.len()),
         ("fixed[outdoor]", "icar[1]", 57)
     );
-    // The slope is positive: districts with more outdoor work have more lip cancer, as Clayton and Kaldor found. With
-    // the districts numbered as in the table, the slope is 0.035 per per cent.
+    // The slope is positive: districts with more outdoor work have more lip cancer, as Clayton and Kaldor found. If the
+    // districts are numbered as in the table, the slope is 0.035 for each percentage point.
     let slope = fit["parameters"][0]["mean"].as_f64().unwrap();
     assert!((0.03..0.04).contains(&slope), "{slope}");
     let hyper = &fit["hyperparameters"];
@@ -157,7 +157,7 @@ fn a_cyclic_walk_over_days_is_smooth_and_held_out_days_are_scored() {
     .expect(0)
     .json();
     assert_eq!(scores["scored"], 73);
-    // Predicting two throws of a fair coin loses 1.04 nats on average.
+    // The prediction of two throws of a fair coin has an average log score of −1.04 nats.
     assert!(number(&scores, "log_predictive") > -0.95, "{scores}");
 }
 
@@ -352,7 +352,7 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
     for name in ["gp.lengthscale", "gp.variance", "likelihood.variance"] {
         assert!(hyper(&learnt, name).1, "{learnt}");
     }
-    // Uniform noise of width 0.6 has a variance of 0.03.
+    // The noise is uniform over an interval of width 0.6, so its variance is 0.03.
     let (noise, _) = hyper(&learnt, "likelihood.variance");
     assert!((0.015..0.06).contains(&noise), "{noise}");
     let desk = Desk::new();
@@ -366,7 +366,7 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
         .expect(0)
         .json();
     assert_eq!(again["bound"], fixed["bound"]);
-    // Some of several parameters of a likelihood can be given.
+    // If a likelihood has several parameters, some of them can be given.
     let file = desk.path("curve.csv").display().to_string();
     let t = json(&[
         "--likelihood",
@@ -446,13 +446,13 @@ fn observations_have_intervals_and_rows_are_drawn_together() {
         far += (draw[0][2] - draw[2][2] - predicted[0][0] + predicted[2][0]).powi(2) / 4000.0;
         y += (draw[2][4] - draw[2][2]).powi(2) / 4000.0;
     }
-    // Neighbours are correlated, and distant points are not.
+    // The values at neighbouring points are correlated, but those at distant points are not.
     let alone = 2.0 * predicted[0][1].powi(2);
     assert!(near < 0.5 * alone, "{near} {alone}");
     let apart = predicted[0][1].powi(2) + predicted[2][1].powi(2);
     assert!((far / apart - 1.0).abs() < 0.1, "{far} {apart}");
     assert!((y / noise - 1.0).abs() < 0.1, "{y} {noise}");
-    // Fewer draws are the first of more draws.
+    // A smaller number of draws consists of the first draws of a larger number.
     let few = jensen([
         "latent", "predict", &out, "--at", &new, "--draws", "2", "--seed", "5",
     ])
@@ -500,7 +500,7 @@ fn a_precision_from_a_file_is_a_field() {
     }
 }
 
-/// Returns the lines of a table of houses with price = 100 000 + 1 500 area + 8 000 rooms and noise.
+/// Returns the lines of a table of houses. The price is 100 000 + 1 500 area + 8 000 rooms, plus noise.
 fn houses() -> String {
     let mut text = "area,rooms,price\n".to_owned();
     for i in 0..60u32 {
@@ -545,7 +545,8 @@ fn raw_columns_are_measured_and_a_plain_model_is_asked() {
     }
     let said = own["warnings"].to_string();
     assert!(said.contains("in the table's units"), "{said}");
-    // Effects that are fixed near 0 predict worse than least squares, and the verdict reports this.
+    // If the prior keeps effects near 0, the predictions are worse than those of least squares. The verdict must report
+    // this.
     let tight = "intercept() + fixed(area, rooms, variance=1e-4)";
     let held = jensen([&["latent", "fit", "--json"], &base[..], &["--prior", tight]].concat())
         .expect(4)
@@ -595,7 +596,7 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
 #[test]
 fn a_walk_is_read_between_its_nodes() {
     let desk = Desk::new();
-    // The wave is over a column with six decimals, and over the same column with two.
+    // The wave is a function of a column with six decimals. It is also fitted to the same column with two decimals.
     let table = |name: &str, digits: usize, more: &str| {
         let rows: String = (0..300u32)
             .map(|i| {
@@ -631,7 +632,7 @@ fn a_walk_is_read_between_its_nodes() {
     fit(&table("fine.csv", 6, ""), "rw2(on=x)", &out).expect(0);
     fit(&table("rounded.csv", 2, ""), "rw2(on=x)", &rounded).expect(0);
     for (fine, rounded) in means(&out).iter().zip(means(&rounded)) {
-        // Rounding changes x by at most 0.005, and the wave by the same amount.
+        // Rounding changes x by at most 0.005, and it changes the wave by at most the same amount.
         assert!((fine - rounded).abs() < 0.02, "{fine} {rounded}");
     }
     let close = table("close.csv", 6, "3,0.1\n3.00001,0.2\n");

@@ -1,8 +1,8 @@
-//! Tests messages of `jensen latent fit` about data that it cannot use, or can use only with a remedy.
+//! Tests the messages of `jensen latent fit` about data that cannot be used, or that can be used only after a change.
 
 use crate::common::{Desk, jensen};
 
-/// Fits a table with a prior whose files are named by `@NAME`, and returns the exit code and all messages.
+/// Fits a table and returns the exit code and all messages. The prior may refer to files by `@NAME`.
 fn fit(desk: &Desk, likelihood: &str, prior: &str, table: &str, more: &[&str]) -> (i32, String) {
     let folder = desk.path(".").display().to_string();
     let prior = prior.replace('@', &format!("{folder}/"));

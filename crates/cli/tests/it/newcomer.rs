@@ -1,4 +1,4 @@
-//! Tests the first steps of a new user: a table with words, starts, labels, and progress.
+//! Tests what a new user is likely to try first: a table with words, starting points, labels, and progress.
 
 use std::fmt::Write;
 
@@ -49,7 +49,7 @@ fn words_of_new_data_mean_what_they_meant_in_the_fit() {
             &made,
         ])
     };
-    // Without the words of the fit, the alphabetically first word would be the first group.
+    // If the words of the fit were not used, the word that comes first in alphabetical order would be the first group.
     ask("oak\noak\nbeech\n").expect(0);
     let output = crate::common::read_json(std::path::Path::new(&summary));
     for (row, expected) in [30.0, 30.0, 20.0].into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Tests `jensen mixture` and `jensen factors` from a table to a report. The seeds are chosen so that these small fits
-//! find the best of their optima.
+//! Tests `jensen mixture` and `jensen factors` from a table to a report. The seeds are chosen so that each of these
+//! small fits finds the best of its optima.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -47,7 +47,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
         &out,
     ];
     let finished = jensen(args).expect(0);
-    // The output contains weights and means, one row per component.
+    // The output contains the weight and the mean of each component in one row.
     assert!(
         finished.stdout.contains("component  weight"),
         "{}",
@@ -90,7 +90,7 @@ fn a_mixture_leaves_a_table_a_report_and_means() {
 #[test]
 fn factors_are_drawn() {
     let desk = Desk::new();
-    // There are two factors over four pixels, in every combination.
+    // The table contains all combinations of two factors over four pixels.
     let mut text = "a,b,c,d\n".to_owned();
     for i in 0..40 {
         let (left, right) = (f64::from(i % 2), f64::from(i / 2 % 2));
@@ -123,8 +123,8 @@ fn factors_are_drawn() {
     assert!(page.contains("Factors") && desk.path("run/factors.png").exists());
 }
 
-/// Writes 400 pictures of four by four pixels with eight lines, each present in a fifth of the pictures, and noise of
-/// variance 1/12.
+/// Writes 400 pictures of four by four pixels. There are eight possible lines, and each of them is present in a fifth
+/// of the pictures. The noise has a variance of 1/12.
 fn lines(desk: &Desk) -> String {
     let mut text = (0..16)
         .map(|k| format!("p{k}"))
@@ -175,7 +175,7 @@ fn starts_at_points_find_all_factors_and_what_is_left_is_output() {
             assert!(near, "seed {seed}, line {line}: {factors:?}");
         }
     }
-    // This number of factors is two too small.
+    // This is two factors fewer than the pictures have.
     let poor = fit("6", &[], 4);
     let said = poor["warnings"].to_string();
     assert!(said.contains("times the noise variance"), "{said}");
@@ -338,7 +338,8 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     }
     let page = fs::read_to_string(desk.path("run/report.html")).unwrap();
     assert!(page.contains("Fits compared"));
-    // There is a row in each cluster, one far from all, one with only y, and one without values.
+    // There is one row in each cluster, one row that is far from all clusters, one row that has only y, and one row
+    // without values.
     let new = file(
         &desk,
         "new.csv",
@@ -377,7 +378,7 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     }
     assert!(rows[3][1] < rows[0][1] - 10.0);
     assert_eq!(rows[4][0], nearest(0.0, 6.0));
-    // Without known values, the result is the weights.
+    // If no value is known, the result consists of the weights.
     assert!(
         rows[5][1].abs() < 1e-12 && (rows[5][2] - 1.0 / 3.0).abs() < 0.01,
         "{:?}",

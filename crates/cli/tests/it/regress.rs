@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::common::{Desk, jensen, read_json};
 
-/// Writes forty rows around a line in four groups, one of them without a response.
+/// Writes forty rows in four groups. The responses are close to a line, and one response is missing.
 fn table(desk: &Desk) -> String {
     let noise = |i: usize| ((i + 1) as f64 * 0.754_877_666_246_69).fract() - 0.5;
     let mut text = "y,dose,site\n".to_owned();

@@ -1,4 +1,4 @@
-//! Tests `jensen reproduce` without running an experiment. The library tests the experiments.
+//! Tests `jensen reproduce` without running an experiment. The experiments themselves are tested in the library.
 
 use crate::common::{Desk, corpus, jensen};
 

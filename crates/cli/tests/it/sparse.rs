@@ -2,7 +2,8 @@
 
 use crate::common::{Desk, jensen};
 
-/// Writes the program and the data of a noisily observed random walk with this number of steps and two unknown scales.
+/// Writes the program and the data of a random walk that is observed with noise. The walk has `steps` steps, and both
+/// scales are unknown.
 fn walk(desk: &Desk, steps: usize) -> [String; 2] {
     let program = "data { int T; vector[T] y; }
 parameters { vector[T] x; real<lower=0> step; real<lower=0> noise; }
@@ -14,7 +15,7 @@ model {
   y ~ normal(x, noise);
 }
 ";
-    // The noise is a sum of waves with periods longer than the number of steps.
+    // The noise is a sum of waves whose periods are longer than the number of steps.
     let wave = |i: usize, rate: f64| (rate * i as f64).sin() * (1.7 * rate * i as f64).cos();
     let mut level = 0.0;
     let values: Vec<String> = (0..steps)
@@ -30,8 +31,8 @@ model {
     ]
 }
 
-/// The pattern of a walk contains all entries of the precision of the best Gaussian. Both fits agree to a tolerance
-/// that is large mainly for the scales, along which the ELBO is flat.
+/// The pattern of a walk contains all nonzero entries of the precision matrix of the best Gaussian. The two fits must
+/// therefore agree. The tolerance is large mainly because of the scales, along which the ELBO is flat.
 #[test]
 fn a_sparse_precision_is_as_good_as_a_full_covariance() {
     let desk = Desk::new();

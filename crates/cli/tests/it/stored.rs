@@ -1,9 +1,9 @@
-//! Tests that Jensen reads folders of an earlier version and continues their fits, as the book's page on outputs
-//! promises.
+//! Tests that Jensen can read folders that an earlier version wrote, and can continue the fits in them. The book's page
+//! on outputs promises this.
 //!
 //! `tests/stored/VERSION` contains the output of that version, except reports, pictures and NetCDF. The folder of a
-//! released version never changes. A version that changes a format adds another folder. These commands wrote it, in a
-//! folder `/data` that also contained the tables, the program and the corpus:
+//! released version never changes. If a version changes a format, another folder is added. The folder was written by
+//! the following commands in a folder `/data`, which also contained the tables, the program and the corpus:
 //!
 //! ```text
 //! jensen fit normal.stan normal.json --max-iters 4 --draws 20 --seed 3 --simd scalar --out fit
@@ -65,7 +65,7 @@ fn a_stan_fit_draws_and_goes_on() {
             .expect(0)
             .stdout,
     );
-    // The numbers agree up to rounding, because the best instruction set of the machine computes them.
+    // The numbers agree only up to rounding, because they are computed with the best instruction set of the machine.
     let parameters = |csv: &str| -> Vec<Vec<f64>> {
         let rows = csv.lines().skip(1).map(|line| line.split(',').skip(3));
         rows.map(|row| row.map(|x| x.parse().expect("a number")).collect())
@@ -92,7 +92,7 @@ fn points_go_on_for_more_passes() {
     let stored = stored(&desk);
     let folder = stored.join("factors");
     let before = read_json(&folder.join("fit.json"));
-    // The request is stored and need not be given again.
+    // The request is stored, so it need not be specified again.
     let points = stored.join("bits.csv");
     let resume = [
         "factors",
@@ -181,7 +181,7 @@ fn a_latent_model_predicts_and_goes_on() {
     let predicted = jensen(["latent", "predict", name(&folder), "--at", name(&counts)]);
     assert_eq!(predicted.expect(0).stdout.lines().count(), 21);
     let before = read_json(&folder.join("fit.json"));
-    // The instruction set is that of the machine, so the run may differ here.
+    // The run uses the instruction set of this machine, so it may differ from the stored run.
     jensen(["latent", "fit", "--resume", name(&folder), "--force", "-q"]).expect(0);
     let bound = |fit: &Value| fit["bound"].as_f64().unwrap();
     assert!((bound(&judged(&folder)) - bound(&before)).abs() < 1e-6);

@@ -85,7 +85,7 @@ fn abstracts_become_topics_that_predict() {
         .json();
     assert_eq!(finished["finished"], true);
     let score = finished["heldout_log_predictive"].as_f64().unwrap();
-    // With one topic, every word has its overall frequency.
+    // If there is only one topic, it contains every word with its overall frequency.
     let one = [
         "--topics", "1", "--batch", "20", "--tau", "16", "--passes", "20", "--json",
     ];
@@ -116,7 +116,7 @@ fn abstracts_become_topics_that_predict() {
             .contains("<svg")
     );
 
-    // Scoring the same documents again gives the same scores.
+    // If the same documents are scored again, they have the same scores.
     let again = jensen(["topics", "evaluate", &run, "--json"])
         .expect(0)
         .json();
@@ -287,7 +287,7 @@ fn what_ends_hot_is_not_trusted() {
         );
         let status = hot["status"].as_str().unwrap();
         assert!(status.starts_with("ended at temperature"), "{status}");
-        // The test follows the advice of the warning, which is the flags between its first back-quotes.
+        // The test follows the advice in the warning. This advice consists of the flags between the first back-quotes.
         let warning = hot["warnings"][0].as_str().unwrap();
         let flags: Vec<&str> = warning.split('`').nth(1).unwrap().split(' ').collect();
         let mended = if warning.contains("--resume") {
@@ -337,7 +337,8 @@ fn new_documents_update_a_fit() {
     ]);
     let said = said.expect(0);
     assert!(!said.stderr.contains("warning"), "{}", said.stderr);
-    // The sample of the ELBO contains all new documents, but not the old ones that it represents.
+    // The sample from which the ELBO is estimated contains all new documents. It represents the old documents, but does
+    // not contain them.
     let fit = read_json(&desk.path("updated/fit.json"));
     let (elbo, se) = (
         fit["elbo"].as_f64().unwrap(),
@@ -347,13 +348,13 @@ fn new_documents_update_a_fit() {
         se > 1e-3 * elbo.abs() && se < 0.1 * elbo.abs(),
         "{elbo} ± {se}"
     );
-    // The fit predicts its training documents better.
+    // The updated fit predicts its training documents better.
     assert!(
         score(&updated) > before + 0.01,
         "{} {before}",
         score(&updated)
     );
-    // A folder to which another run is writing stays unchanged.
+    // A folder is not changed while another run is writing to it.
     let files = || {
         let entries = fs::read_dir(desk.path("updated")).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
@@ -408,7 +409,7 @@ fn topics_are_exported_in_words() {
         .collect();
     assert_eq!(numbers, rows.concat());
 
-    // The words are those of the results, which sort topics by size.
+    // The words are the same as in the results, in which topics are sorted by size.
     let top = jensen(["topics", "export", &run, "--top", "3"]).expect(0);
     let fit = read_json(&desk.path("run/fit.json"));
     for row in fit["topic_rows"].as_array().unwrap() {
@@ -462,7 +463,7 @@ fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
     let alpha = collapsed["learned_alpha"].as_array().unwrap();
     assert!(alpha.len() == 12 && alpha[0] != alpha[1], "{alpha:?}");
 
-    // The matrix has the same proportions as the lines.
+    // The matrix contains the same proportions as the lines.
     let run = desk.name("run");
     let text = abstracts();
     let predict = |more: &[&str]| {
@@ -506,7 +507,7 @@ fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
         .collect();
     assert_eq!(numbers, rows.concat());
 
-    // An update keeps learned priors, and no policy tempers collapsed inference.
+    // An update keeps the priors that were learned. Tempering is not allowed with collapsed inference.
     let updated = desk.name("updated");
     jensen([
         "topics", "update", &run, &text, "--out", &updated, "--quiet",
@@ -620,7 +621,7 @@ fn what_cannot_be_used_is_skipped_and_counted() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    // Every document has a line, and documents without a known word have no proportions.
+    // There is one line for every document, but documents without a known word have no proportions.
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0]["unknown"], 1);
     assert!(lines[0]["tokens"].as_u64().unwrap() >= 1);
@@ -644,7 +645,7 @@ fn what_cannot_be_used_is_skipped_and_counted() {
     let written = desk.name("lines.jsonl");
     jensen(["topics", "predict", &run, odd, "--out", &written]).expect(0);
     assert_eq!(fs::read_to_string(written).unwrap(), finished.stdout);
-    // The input is the corpus, in the words of the model.
+    // The input is the corpus itself, which uses the words of the model.
     let all = jensen(["topics", "predict", &run, &corpus])
         .expect(0)
         .stdout;

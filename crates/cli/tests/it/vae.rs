@@ -1,4 +1,4 @@
-//! Tests `jensen vae` from images to pictures, and all its refusals.
+//! Tests `jensen vae` from the images to the pictures that it writes, and all inputs that it rejects.
 
 use std::fs;
 use std::path::Path;
@@ -111,7 +111,8 @@ fn bars_are_learned_and_used() {
     .json();
     assert_eq!(made, read_json(&desk.path("run/fit.json")));
     let number = |name: &str| made[name].as_f64().unwrap();
-    // The grey pixels are means of binary ones. Independent pixels at their own means have −16 nats.
+    // The grey pixels are the means of binary pixels. If the pixels were independent with these means, the log density
+    // would be −16 nats.
     assert!(number("bound") > -12.0, "{}", made["bound"]);
     assert!((number("bound") - number("validation_bound")).abs() < 1.5);
     assert!((number("likelihood") - number("divergence") - number("bound")).abs() < 1e-9);
@@ -140,7 +141,7 @@ fn bars_are_learned_and_used() {
         2
     );
 
-    // The codes have means far from zero and small standard deviations, in CSV and NPY alike.
+    // The codes have means that are far from zero and small standard deviations, both in CSV and in NPY files.
     let codes = jensen(["vae", "encode", &run, &test]).expect(0).stdout;
     let mut lines = codes.lines();
     assert_eq!(lines.next(), Some("mean1,mean2,sd1,sd2"));
@@ -157,7 +158,7 @@ fn bars_are_learned_and_used() {
         .collect();
     assert_eq!(tail, table);
 
-    // Reconstructions are closer to the records than the mean of the records is.
+    // The reconstructions must be closer to the records than the mean of all records is.
     let rebuilt = jensen(["vae", "reconstruct", &run, &test]).expect(0).stdout;
     let rebuilt: Vec<f64> = rebuilt
         .lines()
@@ -201,8 +202,8 @@ fn bars_are_learned_and_used() {
     assert_eq!(score["active_units"], 2);
 }
 
-/// Checks that there are as many draws as requested, that they are the same for the same seed, and that a shorter list
-/// is the beginning of a longer one.
+/// Checks that the number of draws is the requested number, that the same seed gives the same draws, and that a shorter
+/// list of draws is the beginning of a longer list.
 fn draws_are_beginnings_of_each_other(desk: &Desk, run: &str) {
     let draws = |count: &str| {
         jensen(["vae", "sample", run, "--count", count])
@@ -360,7 +361,7 @@ fn a_killed_run_goes_on() {
     );
 }
 
-/// Returns two hundred rows of four columns that one number explains.
+/// Returns two hundred rows of four columns. A single hidden number explains each row.
 pub fn one_factor() -> String {
     let mut dice = Dice(5);
     let mut csv = "a,b,c,d\n".to_owned();
@@ -378,11 +379,11 @@ pub fn one_factor() -> String {
     csv
 }
 
-/// Checks the report of a fit of 200 rows with a posterior of the weights, on its own rows with the same and with new
-/// draws.
+/// Checks the report of a fit of 200 rows in which the weights have a posterior. The fit is evaluated on its own rows,
+/// both with the same draws and with new draws.
 fn full_bayes_adds_up(fit: &Value, run: &str, table: &str) {
-    // The evidence contains the cost of the weights' posterior once for all records (equation 24), and every number
-    // uses the same weights.
+    // The evidence contains the cost of the posterior of the weights, which is counted once for all records (equation
+    // 24). All numbers are computed with the same weights.
     let number = |name: &str| fit[name].as_f64().unwrap();
     let of_weights = number("weight_divergence");
     assert!(of_weights > 100.0, "{of_weights}");
@@ -468,16 +469,17 @@ fn tables_with_every_decoder_and_option() {
         "{}",
         refused.stderr
     );
-    // The scale of the data is not standard normal, and a plain fit has to find it.
+    // The data are not on the scale of a standard normal distribution, and a plain fit must find their scale.
     assert!(made["bound"].as_f64().unwrap() > -11.0, "{}", made["bound"]);
 
     let bayes = ["--full-vb", "--warm-up", "50", "--quiet", "--out", &run];
-    // For networks of this size with a posterior of the weights, 200 passes are too few, and a linear factor is better.
+    // If networks of this size have a posterior of the weights, 200 passes are too few, and a linear factor gives a
+    // better result.
     let made = jensen(args.into_iter().chain(small).chain(bayes));
     made.expect(4);
     let fit = read_json(&desk.path("run/fit.json"));
     full_bayes_adds_up(&fit, &run, &table);
-    // Linear networks are equivalent to this factor. The verdict does not count the cost of the posterior of their
+    // Linear networks are equivalent to this factor. The verdict does not include the cost of the posterior of their
     // weights.
     let linear = ["--latent", "1", "--hidden", "none", "--batch", "20"];
     let args_of = args
@@ -512,7 +514,7 @@ fn tables_with_every_decoder_and_option() {
     assert!(made["bound"].as_f64().unwrap() > -1.4, "{}", made["bound"]);
 }
 
-/// Checks the exit code and that the message contains all of `wanted`.
+/// Checks the exit code, and checks that the message contains all of the texts `wanted`.
 #[track_caller]
 pub fn refused(args: &[&str], code: i32, wanted: &[&str]) {
     let finished = jensen(args).expect(code);

@@ -1,4 +1,4 @@
-//! Tests `jensen vae` on tables: counts, missing values, and the weight of the divergence.
+//! Tests `jensen vae` with tables. The tests cover counts, missing values, and the weight of the divergence.
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::common::{Desk, Finished, jensen, read_json, trace_of};
 use crate::vae::{Dice, one_factor, refused};
 
-/// Returns counts of 24 genes in 400 cells of two kinds. Each kind has 12 genes that it expresses five times as often,
-/// and the number of molecules of a cell is between 40 and 400.
+/// Returns counts of 24 genes in 400 cells. There are two kinds of cells, and each kind expresses 12 of the genes five
+/// times as often as the others. A cell has between 40 and 400 molecules.
 fn cells() -> String {
     let mut dice = Dice(11);
     let names: Vec<String> = (1..=24).map(|gene| format!("gene{gene}")).collect();
@@ -59,7 +59,7 @@ fn counts_of_cells_are_better_explained_than_by_independent_genes() {
         assert_eq!(made["baseline"]["model"], plain);
         assert_eq!(made["active_units"], 1);
         let bound = number(&made, "validation_bound");
-        // Any twenty molecules identify the kind of a cell.
+        // Twenty molecules are enough to identify the kind of a cell.
         assert!(
             bound > number(&made["baseline"], "score") + 10.0,
             "{decoder}: {made}"
@@ -72,7 +72,8 @@ fn counts_of_cells_are_better_explained_than_by_independent_genes() {
         "zero-inflated-negative-binomial",
         "independent negative binomial counts with excess zeros",
     );
-    // Given its total and kind, a cell is multinomial, which has less spread than all three distributions.
+    // Given their total and the kind of the cell, the counts are multinomial. All three distributions have a larger
+    // spread.
     assert!(
         poisson > negative - 0.5 && poisson > inflated - 0.5,
         "{poisson} {negative} {inflated}"
@@ -148,8 +149,8 @@ fn a_heavier_divergence_makes_codes_cheaper_and_bounds_stay_bounds() {
     assert!((heavy[0] - heavy[1] + heavy[2]).abs() < 1e-9, "{heavy:?}");
 }
 
-/// Returns the table of [`one_factor`], in which one value is missing in two of three rows, and the number of missing
-/// values.
+/// Returns the table of [`one_factor`], from which one value has been removed in two of every three rows. Also returns
+/// the number of missing values.
 fn with_gaps(whole: &str) -> (String, usize) {
     let mut missing = 0;
     let lines = whole.lines().enumerate().map(|(row, line)| {
@@ -178,7 +179,7 @@ fn missing_values_are_masked_and_imputed() {
     assert_eq!(made["missing_values"], missing);
     let note = format!("{missing} of 800 values are missing");
     assert!(made["warnings"].to_string().contains(&note), "{made}");
-    // The score is that of one factor by maximum likelihood, and the rows were made from one factor.
+    // The score is that of a single factor, fitted by maximum likelihood. The rows were generated from a single factor.
     let (bound, plain) = (number(&made, "bound"), number(&made["baseline"], "score"));
     assert!(
         bound > plain - 0.1 && bound < plain + 0.1,
@@ -200,7 +201,7 @@ fn missing_values_are_masked_and_imputed() {
         for (i, given) in given.iter().enumerate() {
             match given {
                 Some(given) => assert_eq!(imputed[row][i], *given),
-                // The third column is noise.
+                // The third column contains only noise.
                 None if i != 2 => {
                     error += (imputed[row][i] - truth[row][i]).powi(2);
                     spread += (truth[row][i] - [0.25, 3.25, 0.25, 0.25][i]).powi(2);

@@ -1,4 +1,4 @@
-//! Tests of fits with temperatures from both ends, and with a temperature per document.
+//! Tests of fits that infer the temperature from both ends, and of fits with one temperature per document.
 
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Budget, Control, Silent, Snapshot};
@@ -103,7 +103,7 @@ fn the_paper_s_normaliser_and_interval_are_options() {
     let ours = fitted(&documents, tempered("global=inf:10:20:warm"));
     let paper = fitted(&documents, tempered("global=inf:10:20:warm:50:8"));
     assert!(ours.temperature.is_finite() && paper.temperature.is_finite());
-    // A run that is shorter than the interval makes no update, so r remains uniform.
+    // A run that is shorter than the update interval makes no update, so r remains uniform.
     let never = fitted(&documents, tempered("global=inf:10:20:warm:50:1000"));
     let grid: Vec<f64> = (0..20).map(|m| 10f64.powf(-f64::from(m) / 19.0)).collect();
     let mean = grid.iter().sum::<f64>() / 20.0;

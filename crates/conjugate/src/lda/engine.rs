@@ -1,5 +1,5 @@
-//! The engine of latent Dirichlet allocation. Its shards run the local steps of a batch, and their statistics determine
-//! the global step.
+//! The engine of latent Dirichlet allocation. Its shards run the local steps of a batch, and the resulting statistics
+//! determine the global step.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
@@ -22,19 +22,19 @@ use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 pub struct LdaEngine<'a> {
     documents: &'a dyn Documents,
     heldout: Option<&'a dyn Documents>,
-    /// Number of held-out documents, counted from the first, that are scored during the run.
+    /// Number of held-out documents that are scored during the run. They are the first ones of the held-out corpus.
     scored: usize,
     settings: LdaSettings,
     spec: Spec,
     shards: Box<dyn Shards + 'a>,
-    /// Number of documents up to the end of each shard.
+    /// For each shard, the number of documents up to its end.
     ends: Vec<usize>,
     part: Part,
     lost: Option<String>,
 }
 
 impl<'a> LdaEngine<'a> {
-    /// Creates an engine over documents. It scores the held-out documents, if there are any.
+    /// Creates an engine over documents. If there are held-out documents, the engine scores them.
     pub fn new(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -45,7 +45,7 @@ impl<'a> LdaEngine<'a> {
         Self::with_shards(documents, heldout, settings, simd, Box::new(shards))
     }
 
-    /// Creates an engine whose local steps and scores are computed by `shards`.
+    /// Creates an engine that delegates its local steps and scores to `shards`.
     pub fn with_shards(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -99,7 +99,7 @@ impl<'a> LdaEngine<'a> {
         };
         let seed = self.settings.seed;
         let scores = self.shards.score(&ask, seed, count).unwrap_or_else(|why| {
-            // The step is complete, so its record must be complete, too. The run ends before the next step.
+            // The step is complete, so its record must also be complete. The run ends before the next step.
             self.lost = Some(why);
             score::here(&ask, heldout, seed, count)
         });
@@ -111,10 +111,10 @@ impl<'a> LdaEngine<'a> {
         self.completion(&LdaGlobals::of(topics), count)
     }
 
-    /// Makes a stochastic step of Minka's fixed-point iteration for the learned Dirichlet parameters (Minka 2000, Eq.
-    /// 55): with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)]. η is updated in the same way
-    /// from all λ. Topics that are still similar occur in all documents and would let α grow without limit, so the
-    /// first pass learns neither parameter.
+    /// Makes a stochastic step of Minka's fixed-point iteration for the learnt Dirichlet parameters (Minka 2000, Eq.
+    /// 55). The new value α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)] of α_k has the weight ρ. η is updated in the
+    /// same way from all of λ. While topics are still similar, they occur in all documents and would let α grow without
+    /// limit, so the first pass learns neither parameter.
     fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
         let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
         globals.steps += 1;
@@ -135,13 +135,13 @@ impl<'a> LdaEngine<'a> {
             next.iter_mut().for_each(|alpha| *alpha = alpha.max(LEAST));
             globals.alpha = next;
         }
-        // The update needs all of λ, which hardly changes in a step, so it runs a few times per pass with the weight of
-        // all steps since the last one.
+        // The update of η needs all of λ, which hardly changes in one step. It therefore runs only a few times per
+        // pass, with the weight of all steps since the last update.
         let every = (per_pass / ETA_A_PASS).max(1);
         if self.settings.learn_eta && steps.is_multiple_of(every) {
             let weight = 1.0 - (1.0 - rho).powf(every as f64);
             let next = globals.eta * (1.0 - weight + weight * eta_ratio(globals, &self.spec));
-            // λ − η does not change.
+            // This leaves λ − η unchanged.
             globals.eta = next.max(LEAST);
         }
     }
@@ -156,8 +156,8 @@ const ETA_A_PASS: u64 = 5;
 
 /// Computes Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
 ///
-/// With collapsed inference, m = λ − η is the mean of a count. The expectation is over a count that is 0 with
-/// probability exp(−m), as for many unlikely tokens; see [`Solver::excess`](super::local::Solver::excess).
+/// With collapsed inference, m = λ − η is the mean of a count. The expectation is then over a count that is 0 with
+/// probability exp(−m), as for a sum over many unlikely tokens (see [`Solver::excess`](super::local::Solver::excess)).
 fn eta_ratio(globals: &LdaGlobals, spec: &Spec) -> f64 {
     let (topics, eta, decay, simd) = (globals.topics, globals.eta, globals.decay, spec.simd);
     let base = special::digamma(eta);
@@ -233,7 +233,7 @@ impl Engine for LdaEngine<'_> {
         self.shards.done(std::mem::take(&mut self.part));
         let sum = self.shards.solve(&ask, &shares);
         self.part = sum.map_err(|why| self.lost = Some(why)).ok()?;
-        // Shards have listed their documents one after the other.
+        // The shards have listed their documents one shard after another.
         if measure.bound {
             for values in [&mut self.part.bounds, &mut self.part.inverses] {
                 let by_shard = std::mem::replace(values, vec![0.0; batch.len()]);
@@ -256,7 +256,7 @@ impl Engine for LdaEngine<'_> {
         let (simd, stride, topics) = (self.spec.simd, globals.stride, globals.topics);
         let factor = rho * scale / globals.decay;
         // The rows of the batch are scattered in memory. The step takes them out, changes them in parallel, and puts
-        // them back at the batch's terms, which ascend.
+        // them back at the terms of the batch, which are in ascending order.
         let mut rest = globals.mass.as_mut_slice();
         let mut position = 0;
         let mut targets = Vec::with_capacity(self.part.terms.len());
@@ -296,7 +296,8 @@ impl Engine for LdaEngine<'_> {
         slices::digamma(simd, &lambda, &mut psi);
         let (eta, decay) = (globals.eta, globals.decay);
         let log_eta = special::lgamma(eta);
-        // −KL of the Dirichlets is Σ_kv [log Γ(λ) − log Γ(η) − (λ − η)(ψ(λ) − ψ(Σλ))] − Σ_k [log Γ(Σλ) − log Γ(Vη)].
+        // The negative divergence of the Dirichlet distributions is Σ_kv [log Γ(λ) − log Γ(η) − (λ − η)(ψ(λ) − ψ(Σλ))]
+        // − Σ_k [log Γ(Σλ) − log Γ(Vη)].
         let parts: Vec<f64> = globals
             .mass
             .par_chunks(CHUNK * globals.stride)

@@ -1,4 +1,4 @@
-//! Fits topics to documents. The inputs are settings and a corpus, and the result is [`Topics`].
+//! Fits topics to documents. The inputs are a corpus and settings, and the result contains [`Topics`].
 
 use std::fmt;
 
@@ -27,69 +27,70 @@ use crate::temper::Temper;
 pub struct LdaJob<'a> {
     /// The training documents.
     pub documents: &'a dyn Documents,
-    /// Held-out documents, which the run scores.
+    /// Held-out documents that the run scores.
     pub heldout: Option<&'a dyn Documents>,
-    /// Number of held-out documents that are scored during the run. At the end all of them are scored.
+    /// Number of held-out documents that are scored during the run. At the end of the run, all of them are scored.
     pub scored: usize,
-    /// Topics to start from. Their vocabulary is that of the documents, or an initial part of it.
+    /// Topics from which the fit starts. Their vocabulary must be that of the documents or an initial part of it.
     pub start: Option<&'a Topics>,
     /// Settings of the model and of the fit.
     pub settings: LdaSettings,
     /// The instruction set of the inner loops.
     pub simd: Simd,
-    /// Digest of the documents (and of the initial topics), for checkpoints.
+    /// Digest of the documents and of the initial topics, which checkpoints store.
     pub data_hash: String,
 }
 
-/// Fitted topics, with their bound and scores.
+/// Fitted topics together with their bound and scores.
 #[derive(Clone, Debug)]
 pub struct LdaFit {
     /// The fitted topics q(β).
     pub topics: Topics,
-    /// The evidence lower bound at T = 1 in nats, estimated from a random sample of the documents, with q(θ) and q(z)
-    /// optimised for it.
+    /// The evidence lower bound at T = 1, in nats. It is estimated from a random sample of the documents, with q(θ) and
+    /// q(z) optimised for the sample.
     pub elbo: f64,
-    /// Standard error of `elbo`, due to the sample.
+    /// Standard error of `elbo` that is due to the sampling of documents.
     pub elbo_se: f64,
-    /// The final temperature, 1 / E[1/T]. For local tempering it is computed from the mean inverse temperature of the
+    /// The final temperature, 1 / E[1/T]. For local tempering, it is computed from the mean inverse temperature of the
     /// last batch.
     pub temperature: f64,
-    /// The ends of the runs with an inferred global temperature. The end of the selected run is first, followed by the
-    /// end of the other run if there were two.
+    /// The end of each run with an inferred global temperature. The selected run comes first, followed by the other run
+    /// if there were two.
     pub rests: Vec<Rest>,
-    /// The temperature of each document, or empty if documents have no temperatures of their own or all are 1.
-    /// Documents without words have NaN.
+    /// The temperature of each document. The list is empty if documents have no temperatures of their own, or if all
+    /// temperatures are 1. Documents without words have NaN.
     pub temperatures: Vec<f64>,
-    /// The score of all held-out documents.
+    /// The score over all held-out documents.
     pub completion: Option<Completion>,
-    /// Seconds spent on the bound and on the score of all held-out documents.
+    /// Time in seconds that the fit spent on the bound and on the score of all held-out documents.
     pub evaluate_seconds: f64,
-    /// Number of training documents used, summed over all passes.
+    /// Number of training documents that were used, summed over all passes.
     pub documents: u64,
-    /// Number of empty documents skipped, summed over all passes.
+    /// Number of empty documents that were skipped, summed over all passes.
     pub skipped: u64,
 }
 
-/// The end of a run with an inferred global temperature.
+/// The end state of a run with an inferred global temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rest {
     /// The final temperature, 1 / E[1/T].
     pub temperature: f64,
-    /// The bound of the tempered model in nats, including the temperature and log C(T). It is estimated from the same
-    /// documents as the untempered bound. Runs from several starts are compared by this number.
+    /// The bound of the tempered model in nats, including the terms of the temperature and log C(T). It is estimated
+    /// from the same documents as the untempered bound. If there are several starts, their runs are compared by this
+    /// number.
     pub tempered_elbo: f64,
     /// Standard error of `tempered_elbo`.
     pub tempered_elbo_se: f64,
 }
 
-/// An error of a fit of topics.
+/// An error in a fit of topics.
 #[derive(Debug)]
 pub enum LdaError {
-    /// The settings, the documents or the initial topics do not match. The text is one sentence for the user.
+    /// The settings, the documents and the initial topics do not match. The text is one sentence for the user.
     Input(String),
     /// The run could not be resumed.
     Run(RunError),
-    /// A shard did not answer. The text is the reason. A run with a checkpoint can resume.
+    /// A shard did not answer. The text contains the reason. A run with a checkpoint can be resumed.
     Lost(String),
 }
 
@@ -114,7 +115,7 @@ impl std::error::Error for LdaError {
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
-/// Returns the number of iterations of a job, which the caller needs for its budget.
+/// Returns the number of iterations of a job, from which the caller computes its budget.
 pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
     let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
     ((settings.passes * per_pass).ceil() as u64).max(1)
@@ -132,16 +133,16 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
     }
 }
 
-/// Fits topics by stochastic variational inference in the common loop.
+/// Fits topics by stochastic variational inference in the loop that all fits share.
 ///
-/// One iteration is one minibatch. The trace shows `pass`, `temperature`, `step_size`, `sweeps` (mean number of sweeps
-/// over a document's words) and `unconverged` (number of documents whose local step was cut off). The run ends after
-/// the planned passes, with [`Status::BudgetReached`](jensen_run::Status::BudgetReached), because stochastic steps have
-/// no stopping rule. Scoring and the bound come after the last iteration, so the seconds in the last line of the trace
-/// cover only training (without intermediate scores).
+/// One iteration is one minibatch. The trace shows `pass`, `temperature`, `step_size`, `sweeps` (the mean number of
+/// sweeps over a document's words) and `unconverged` (the number of documents whose local step was cut off). The run
+/// ends after the planned passes with [`Status::BudgetReached`](jensen_run::Status::BudgetReached), because stochastic
+/// steps have no stopping rule. The final score and the bound are computed after the last iteration, so the time in the
+/// last line of the trace covers only the training, without intermediate scores.
 ///
 /// # Errors
-/// Fails if settings, documents and start do not match, or a checkpoint belongs to another run.
+/// Fails if the settings, the documents and the start do not match, or if a checkpoint belongs to another run.
 pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
     let shards = LocalShards::new(
         job.documents,
@@ -151,10 +152,11 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
     fit_on(job, Box::new(shards), control)
 }
 
-/// Fits topics as [`fit`] does and with the same bits, but with local steps by `shards`.
+/// Fits topics as [`fit`] does, but delegates the local steps to `shards`. The results are bitwise identical.
 ///
 /// # Errors
-/// Fails as [`fit`] does, and if a shard does not answer. The last checkpoint is then that of the last complete step.
+/// Fails for the same reasons as [`fit`], and if a shard does not answer. In that case, the last checkpoint is that of
+/// the last complete step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
     shards: Box<dyn Shards + 'a>,
@@ -246,7 +248,7 @@ fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outc
 
 type State = FitState<LdaGlobals, PowerTable>;
 
-/// Returns the final state with the larger bound of the tempered model, or the first one if all runs were stopped.
+/// Returns the final state with the larger bound of the tempered model, or the first state if all runs were stopped.
 fn better(
     engine: &mut LdaEngine<'_>,
     ends: Vec<State>,
@@ -260,7 +262,7 @@ fn better(
             (state, rest)
         })
         .collect();
-    // The sort is stable, so the cold end comes first if both are equal.
+    // The sort is stable, so the cold end comes first if both bounds are equal.
     let value = |rest: &Option<Rest>| rest.map_or(f64::NEG_INFINITY, |rest| rest.tempered_elbo);
     found.sort_by(|a, b| value(&b.1).total_cmp(&value(&a.1)));
     let rests = found.iter().filter_map(|(_, rest)| *rest).collect();
@@ -276,7 +278,7 @@ fn rest(
 ) -> Option<Rest> {
     let thermostat = state.thermostat.as_ref()?.bound();
     state.globals.with_alpha(settings.alpha());
-    // The bound is linear in 1/T, apart from the terms that contain only y.
+    // The bound is linear in 1/T, apart from the terms that contain only the temperature y.
     let heat = Heat::Uniform(state.inverse);
     let (elbo, tempered_elbo_se) = bound(engine, &mut state.globals, &heat, settings, population);
     Some(Rest {
@@ -286,7 +288,8 @@ fn rest(
     })
 }
 
-/// Returns the temperatures of all documents at the end of a run that infers them, or an empty vector if all are 1.
+/// Returns the temperatures of all documents at the end of a run that infers them. The vector is empty if all
+/// temperatures are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();
@@ -324,8 +327,8 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// Estimates the bound at a temperature from a sample of the documents, and its standard error. The bound excludes the
-/// terms of the temperature itself.
+/// Estimates the bound at a given temperature from a sample of the documents, with its standard error. The bound
+/// excludes the terms of the temperature itself.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,
@@ -348,8 +351,8 @@ fn bound(
     }
     let moments = Moments::of(&values);
     let elbo = engine.global_bound(globals) + population * moments.mean();
-    // The result is not random if the sample contains every document that the topics were fitted to, including the
-    // documents of earlier fits.
+    // The result has no sampling error if the sample contains every document to which the topics were fitted, including
+    // the documents of earlier fits.
     let left = 1.0 - values.len() as f64 / population.max(1.0);
     (
         elbo,
@@ -357,7 +360,8 @@ fn bound(
     )
 }
 
-/// Extends earlier topics to a vocabulary that may have grown. New terms start at the mean of the random start.
+/// Extends earlier topics to a vocabulary that may have grown. New terms start at the mean of the random
+/// initialisation.
 fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
     if terms == start.terms {
         return LdaGlobals::of(start);
@@ -409,7 +413,7 @@ fn check(job: &LdaJob<'_>) -> Result<(), String> {
                 documents.terms()
             ));
         }
-        // The fit continues with the learned value of each topic.
+        // The fit continues with the learnt α of each topic.
         let alike = start.alpha.iter().all(|alpha| *alpha == start.alpha[0]);
         let other_alpha = alike && settings.alpha() != start.mean_alpha();
         if settings.eta() != start.eta || other_alpha {

@@ -1,9 +1,9 @@
-//! λ during a fit, with one row per term and a common decay factor.
+//! The global parameters λ during a fit, stored with one row per term and a common decay factor.
 //!
-//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. λ is stored
-//! as λ = η + decay · mass. The first part of the step is then a multiplication of `decay`, and the second changes only
-//! the rows of the batch, so a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range of
-//! full single precision, it is multiplied into the rows.
+//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S, where S is zero outside the words of the batch. λ is
+//! stored as λ = η + decay · mass. The first part of the step then only multiplies `decay`, and the second part changes
+//! only the rows of the batch, so the rest of the vocabulary costs nothing. Before `decay` leaves the range of full
+//! single precision, it is multiplied into the rows.
 
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
@@ -24,23 +24,23 @@ pub struct LdaGlobals {
     pub(crate) stride: usize,
     pub(crate) decay: f64,
     pub(crate) steps: u64,
-    /// V rows of `stride` numbers, with zeros in the padding.
+    /// V rows of `stride` numbers each, with zeros in the padding.
     pub(crate) mass: Vec<f32>,
     /// Sums Σ_v mass_vk, one per topic.
     pub(crate) totals: Vec<f64>,
 }
 
-/// Number of terms that are summed together. It is fixed, so sums do not depend on the number of threads.
+/// Number of terms that are summed together. It is fixed, so that sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 64;
 
-/// Smaller decay factors are multiplied into the rows.
+/// Decay factors below this value are multiplied into the rows.
 const SMALLEST_DECAY: f64 = 1e-12;
 
 const START: Purpose = Purpose::new("first topics");
 
 impl LdaGlobals {
-    /// Draws random topics. λ_kv is about Gamma(100, 1/100) (Hoffman et al. 2013), drawn by the approximation of Wilson
-    /// and Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
+    /// Draws random topics. λ_kv approximately follows Gamma(100, 1/100) (Hoffman et al. 2013). It is drawn by the
+    /// approximation of Wilson and Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
     pub(crate) fn random(alpha: Vec<f64>, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
         let topics = alpha.len();
         let stride = padded(topics);
@@ -58,7 +58,7 @@ impl LdaGlobals {
         Self::of_mass(alpha, terms, eta, mass)
     }
 
-    /// Creates global parameters with λ − η = `mass`, which has V rows over padded topics.
+    /// Creates global parameters with λ − η = `mass`, which has V rows of padded topics.
     pub(crate) fn of_mass(alpha: Vec<f64>, terms: usize, eta: f64, mass: Vec<f32>) -> Self {
         let topics = alpha.len();
         let mut globals = Self {
@@ -90,7 +90,7 @@ impl LdaGlobals {
         Self::of_mass(from.alpha.clone(), from.terms, from.eta, mass)
     }
 
-    /// Creates global parameters that have the sums of λ but not its rows.
+    /// Creates global parameters that contain the sums of λ over terms, but not its rows.
     pub(crate) fn without_rows(
         alpha: Vec<f64>,
         terms: usize,
@@ -161,8 +161,8 @@ impl LdaGlobals {
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
-    /// Sets α to the value in the settings if the state comes from a checkpoint of an earlier version, which did not
-    /// learn α.
+    /// Sets α to the value in the settings if the state comes from a checkpoint of an earlier version. Such versions
+    /// did not learn α.
     pub(crate) fn with_alpha(&mut self, alpha: f64) {
         if self.alpha.is_empty() {
             self.alpha = vec![alpha; self.topics];
@@ -203,7 +203,7 @@ impl Snapshot for LdaGlobals {
         Ok(Self {
             topics,
             terms,
-            // Checkpoints of earlier versions do not have α (see `with_alpha`).
+            // Checkpoints of earlier versions do not contain α (see `with_alpha`).
             alpha: match archive.vec("alpha") {
                 Ok(alpha) if !alpha.is_empty() => archive.vec_of("alpha", topics)?,
                 _ => Vec::new(),

@@ -1,22 +1,22 @@
-//! The inner loops of topic models, in single precision over topics.
+//! The inner loops of topic models, which run over topics in single precision.
 //!
-//! Rows over topics are padded to whole vectors. The padding is zero wherever it could affect a sum.
+//! Rows of topics are padded to whole vectors. The padding is zero wherever it could affect a sum.
 
 use super::powers::{Grid, Knots};
 use jensen_math::simd::{F32x16, LANES32};
 use jensen_math::{simd32_fn, vmath::single};
 
-/// The value of E log β in the padding. Its exponential is 0 at every temperature in use.
+/// The value of E log β in the padding. Its exponential is 0 at every temperature that occurs.
 const NOWHERE: f32 = -1e30;
 
-/// Smallest normaliser of responsibilities. Single precision loses smaller row-scaled probabilities.
+/// Smallest normaliser of responsibilities. Smaller row-scaled probabilities are lost in single precision.
 const TINY: f32 = 1e-30;
 
-/// A topic is dropped if its factor t is below this share of the largest factor and [`UNUSED`] also applies.
+/// A topic is dropped if its factor t is below this share of the largest factor and its γ also satisfies [`UNUSED`].
 const FAINT: f32 = 1e-9;
 
-/// A topic is dropped only if γ exceeds α by less than this share of α, because its factor has then nearly reached its
-/// limit.
+/// A topic is dropped only if γ exceeds α by less than this share of α. In that case, the topic's factor has nearly
+/// reached its limit.
 const UNUSED: f32 = 1e-4;
 
 pub(crate) const WIDTH: usize = LANES32;
@@ -25,7 +25,8 @@ pub(crate) fn padded(topics: usize) -> usize {
     topics.next_multiple_of(WIDTH)
 }
 
-/// Computes e^x, or 0 below −87, where single precision leaves its normal range and multiplication may become slow.
+/// Computes e^x. Below −87, the result is 0, because single precision leaves its normal range there and multiplication
+/// may become slow.
 #[inline(always)]
 fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
@@ -64,7 +65,7 @@ fn exponentials<V: F32x16>(
 simd32_fn! {
     /// Writes E log β_kv − m for one term, where m is the largest over topics, and returns m.
     ///
-    /// λ_k = η + scale · mass_k. `psi_totals` contains ψ(Σ_v λ_kv), and a huge number in the padding.
+    /// λ_k is η + scale · mass_k. `psi_totals` contains ψ(Σ_v λ_kv), and a huge number in the padding.
     pub(crate) fn log_row<V>(
         mass: &[f32],
         scale: f32,
@@ -76,7 +77,7 @@ simd32_fn! {
         let (scale, eta) = (V::splat(scale), V::splat(eta));
         let mut largest = V::splat(NOWHERE);
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 // Rounding may make a decayed mass slightly negative.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
@@ -98,7 +99,7 @@ simd32_fn! {
 
     /// Writes E β_kv / m for one term, where m is the largest over topics, and returns log m.
     ///
-    /// λ_k = η + scale · mass_k. `reciprocals` contains 1 / Σ_v λ_kv, and 0 in the padding.
+    /// λ_k is η + scale · mass_k. `reciprocals` contains 1 / Σ_v λ_kv, and 0 in the padding.
     pub(crate) fn share_row<V>(
         mass: &[f32],
         scale: f32,
@@ -110,7 +111,7 @@ simd32_fn! {
         let (scale, eta) = (V::splat(scale), V::splat(eta));
         let mut largest = V::splat(f32::MIN_POSITIVE);
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 // Rounding may make a decayed mass slightly negative.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
@@ -133,7 +134,7 @@ simd32_fn! {
     pub(crate) fn exp_scaled<V>(x: &[f32], power: f32, out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let y = exp_or_zero(V::load(x.as_ptr().add(j)) * V::splat(power));
                 y.store(out.as_mut_ptr().add(j));
@@ -152,19 +153,19 @@ simd32_fn! {
         }
     }
 
-    /// Updates a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, which excludes one token of the word from the
-    /// counts γ. Also updates γ with the new φ. The padding of B, φ and γ is 0.
+    /// Updates a word in collapsed inference by φ_k ∝ (γ_k − φ_k) B_k, which excludes one token of the word from the
+    /// counts γ. The function also updates γ for the new φ. The padding of B, φ and γ is 0.
     pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
         let stride = row.len();
         assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
-        // SAFETY: the slices have equal lengths, multiples of sixteen.
+        // SAFETY: the slices have equal lengths, which are multiples of sixteen.
         unsafe {
             let (row, phi, gamma) = (row.as_ptr(), phi.as_mut_ptr(), gamma.as_mut_ptr());
             let less = V::splat(-count);
             let mut sum = V::zero();
             for j in (0..stride).step_by(WIDTH) {
                 let (p, g) = (V::load(phi.add(j)), V::load(gamma.add(j)));
-                // Rounding may make a topic slightly negative.
+                // Rounding may make the difference slightly negative.
                 let x = (g - p).max(V::zero()) * V::load(row.add(j));
                 sum = sum + x;
                 x.store(phi.add(j));
@@ -183,7 +184,7 @@ simd32_fn! {
         assert!(x.len() == y.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::zero();
         for j in (0..x.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let y = V::load(y.as_ptr().add(j));
                 sum = sum + (y - V::load(x.as_ptr().add(j))).abs();
@@ -193,9 +194,11 @@ simd32_fn! {
         sum.sum()
     }
 
-    /// Makes one sweep over a document's words: `norms[v] = Σ_k t_k B_vk` and `sums[k] = Σ_v (n_v / norms[v]) B_vk`.
+    /// Makes one sweep over the words of a document: `norms[v] = Σ_k t_k B_vk` and `sums[k] = Σ_v (n_v / norms[v])
+    /// B_vk`.
     ///
-    /// The loop takes four words at a time, so that their rows are still in the nearest cache for the second use.
+    /// The loop takes four words at a time, so that their rows are still in the first-level cache when they are used
+    /// again.
     pub(crate) fn sweep<V>(rows: &[f32], counts: &[f32], t: &[f32], norms: &mut [f32], sums: &mut [f32]) {
         let stride = t.len();
         let words = counts.len();
@@ -264,8 +267,8 @@ simd32_fn! {
         }
     }
 
-    /// Updates `γ = α + τ t ∘ sums`, and then t as in [`weights`], but with 0 for dropped topics. Returns the change of
-    /// γ (L1) and the number of positive t.
+    /// Updates `γ = α + τ t ∘ sums`, and then updates t as [`weights`] does, except that dropped topics have t = 0.
+    /// Returns the change of γ (as a sum of absolute values) and the number of positive t.
     pub(crate) fn update<V>(
         sums: &[f32],
         alpha: &[f32],
@@ -279,7 +282,7 @@ simd32_fn! {
         let inverse = V::splat(power);
         let (mut moved, mut largest) = (V::splat(0.0), V::splat(0.0));
         for j in (0..stride).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let share = V::load(t.as_ptr().add(j)) * V::load(sums.as_ptr().add(j));
                 let g = share.fma(inverse, V::load(alpha.as_ptr().add(j)));
@@ -293,19 +296,19 @@ simd32_fn! {
         (moved.sum(), positive)
     }
 
-    /// Computes `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The largest t is 1, because a factor common to all topics has no
-    /// effect.
+    /// Computes `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The scaling makes the largest t equal to 1. It has no effect on
+    /// results, because the factor is common to all topics.
     pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, t: &mut [f32]) {
         assert!(gamma.len() == t.len() && t.len().is_multiple_of(WIDTH));
         let mut largest = V::splat(0.0);
         for j in (0..t.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             largest = largest.max(unsafe { V::load(gamma.as_ptr().add(j)) });
         }
         exponentials::<V>(gamma, gamma, 0.0, inverse, largest.largest(), t);
     }
 
-    /// Computes the weighted expected counts `out[v, k] = (τ n_v / norm_v) t_k B_vk` with fresh norms.
+    /// Computes the weighted expected counts `out[v, k] = (τ n_v / norm_v) t_k B_vk` with recomputed norms.
     pub(crate) fn expected_counts<V>(
         rows: &[f32],
         counts: &[f32],
@@ -339,8 +342,8 @@ simd32_fn! {
         }
     }
 
-    /// Returns `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk. The sum over rows is in
-    /// double precision.
+    /// Returns `Σ_v n_v Σ_k φ_vk (log B_vk + log t_k)` with φ_vk = t_k B_vk / Σ_k t_k B_vk. The sum over rows is
+    /// computed in double precision.
     pub(crate) fn energy<V>(
         rows: &[f32],
         logs: &[f32],
@@ -375,7 +378,7 @@ simd32_fn! {
         assert!(s.len() == x.len() && x.len().is_multiple_of(WIDTH));
         let mut sum = V::splat(0.0);
         for j in (0..x.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let x = V::load(x.as_ptr().add(j)) + V::splat(m);
                 sum = V::load(s.as_ptr().add(j)).fma(x, sum);
@@ -387,7 +390,7 @@ simd32_fn! {
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let (x, least) = (V::load(x.as_ptr().add(j)), V::splat(f32::MIN_POSITIVE));
                 let y = V::select(x.lt(least), V::splat(NOWHERE), single::log(x.max(least)));
@@ -399,7 +402,7 @@ simd32_fn! {
     pub(crate) fn multiply<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 (V::load(out.as_ptr().add(j)) * V::load(x.as_ptr().add(j))).store(out.as_mut_ptr().add(j));
             }
@@ -409,7 +412,7 @@ simd32_fn! {
     pub(crate) fn add_scaled<V>(a: f32, x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let y = V::load(x.as_ptr().add(j)).fma(V::splat(a), V::load(out.as_ptr().add(j)));
                 y.store(out.as_mut_ptr().add(j));
@@ -417,13 +420,13 @@ simd32_fn! {
         }
     }
 
-    /// Adds `g[m] · (Γ(x + s_m) / Γ(x) − base[m])` to `out[m]`. This is the contribution of one topic to a document's
-    /// tempered normaliser, minus the contribution of a topic without words.
+    /// Adds `g[m] · (Γ(x + s_m) / Γ(x) − base[m])` to `out[m]`. This is the contribution of one topic to the tempered
+    /// normaliser of a document, minus the contribution that the topic would have without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
         assert!(out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let ratio = single::gamma_ratio(V::splat(x), V::load(s.as_ptr().add(j)));
                 let more = ratio - V::load(base.as_ptr().add(j));
@@ -435,7 +438,7 @@ simd32_fn! {
 
     /// Computes `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds
     /// `from`. The result is the tempered normaliser of a document minus the normaliser of a document without words.
-    /// The ratios are interpolated between `knots`. If the list of topics `active` is empty, the columns are all topics
+    /// The ratios are interpolated between `knots`. If the list `active` of topics is empty, the columns are all topics
     /// in order.
     pub(crate) fn add_normalisers<V>(
         gamma: &[f32],
@@ -464,9 +467,8 @@ simd32_fn! {
         }
     }
 
-    /// Returns the mean of s under r(s) ∝ exp(s · energy − tokens · c(s)) over a grid, where c at the nodes is
-    /// log(powers / ratios) with `ratios` = Γ(total + s) / Γ(total) interpolated between `knots`. `r` is scratch
-    /// memory.
+    /// Returns the mean of s over a grid under r(s) ∝ exp(s · energy − tokens · c(s)). At the nodes, c is log(powers /
+    /// ratios), where `ratios` = Γ(total + s) / Γ(total) is interpolated between `knots`. `r` is scratch memory.
     pub(crate) fn mean_inverse<V>(
         powers: &[f32; WIDTH],
         total: f32,
@@ -511,12 +513,12 @@ simd32_fn! {
         }
     }
 
-    /// Adds `n log(1 − φ)` to `out`, the log probability that none of n tokens is in a topic that each token has with
-    /// probability φ.
+    /// Adds `n log(1 − φ)` to `out`. If each of n tokens belongs to a topic with probability φ, this is the log
+    /// probability that none of them does.
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let rest = V::splat(1.0) - V::load(phi.as_ptr().add(j));
                 let log = single::log(rest.max(V::splat(TINY)));
@@ -525,18 +527,18 @@ simd32_fn! {
         }
     }
 
-    /// Computes `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α. On entry, exp(out) is the probability that n
-    /// = 0. The expectation is P(n > 0) times the difference at the mean of a nonzero count.
+    /// Computes `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α. On entry, exp(out) is the probability that
+    /// n = 0. The expectation is P(n > 0) times the difference at the mean of a non-zero count.
     pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
                 let absent = exp_or_zero(V::load(out.as_ptr().add(j)));
                 let mean = (g - a).max(V::zero());
-                // 1 − P(n = 0) loses the digits of small probabilities. A small probability equals the mean, and no
-                // probability exceeds it.
+                // Computing 1 − P(n = 0) loses the digits of small probabilities. A small probability is close to the
+                // mean, and no probability exceeds the mean.
                 let some = V::splat(1.0) - absent;
                 let some = V::select(mean.lt(V::splat(1e-3)), mean, some);
                 let some = some.max(V::splat(TINY));
@@ -550,7 +552,7 @@ simd32_fn! {
     pub(crate) fn digamma_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
-            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            // SAFETY: the slices have equal lengths, which are multiples of sixteen.
             unsafe {
                 let (g, a) = (V::load(gamma.as_ptr().add(j)), V::load(alpha.as_ptr().add(j)));
                 let excess = single::digamma(g) - single::digamma(a);

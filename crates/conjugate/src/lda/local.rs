@@ -1,13 +1,14 @@
 //! The local step of one document: coordinate ascent over its topic proportions.
 //!
-//! With Elogθ_k = ψ(γ_k) − ψ(Σγ) and the inverse temperature τ, the responsibilities of a token of term v are φ_vk ∝
-//! exp(τ (Elogθ_k + Elogβ_kv)), *without* the count n_v in the exponent, and γ_k = α + τ Σ_v n_v φ_vk (Mandt et al.
-//! 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment per token). A factor
-//! common to all topics cancels, so t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential per topic.
+//! Let Elogθ_k = ψ(γ_k) − ψ(Σγ), and let τ be the inverse temperature. The responsibilities of a token of term v are
+//! φ_vk ∝ exp(τ (Elogθ_k + Elogβ_kv)), *without* the count n_v in the exponent, and γ_k = α + τ Σ_v n_v φ_vk (Mandt et
+//! al. 2016, supplement B.2). Eq. 19 of the supplement prints n_v in the exponent, but the model has one assignment per
+//! token. A factor that is common to all topics cancels, so t_k ∝ exp(τ ψ(γ_k)) needs one digamma function and one
+//! exponential per topic.
 //!
-//! If a document does not use a topic, γ_k ends at α. For small α, t_k relative to the largest is then below the
-//! smallest single-precision number. Such topics never return, because the updates multiply by t_k. As soon as half of
-//! the topics have vanished, the solver packs the rows to the remaining ones. This changes no result, and makes most
+//! If a document does not use a topic, γ_k converges to α. For small α, the ratio of t_k to the largest t is then below
+//! the smallest single-precision number. Such topics never return, because the updates multiply by t_k. Once half of
+//! the topics have vanished, the solver packs the rows to the remaining topics. This changes no result and makes most
 //! iterations cheap.
 
 use jensen_math::simd::Simd;
@@ -44,7 +45,7 @@ impl Spec {
     }
 }
 
-/// Dirichlet parameters α of all topics, padded with the smallest one, and their sum.
+/// Dirichlet parameters α of all topics, padded with the smallest parameter, and their sum.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prior {
     pub alpha: Vec<f32>,
@@ -67,7 +68,7 @@ impl Prior {
     }
 }
 
-/// Rows over topics, one per term: `exp(τ (Elogβ − m))`. With collapsed inference, log E β replaces E log β.
+/// Rows of topics, one per term: `exp(τ (Elogβ − m))`. With collapsed inference, log E β replaces E log β.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     pub prior: &'a Prior,
@@ -78,11 +79,11 @@ pub(crate) struct Rows<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct LocalHeat<'a> {
     pub grid: &'a Grid,
-    /// The document's inverse temperature cannot end below this value.
+    /// The inverse temperature of the document cannot end below this value.
     pub floor: f64,
     pub table: &'a PowerTable,
     pub knots: &'a Knots,
-    /// Values of Γ(α + s) / Γ(α) at the nodes s.
+    /// The values of Γ(α + s) / Γ(α) at the nodes s.
     pub base: &'a [f32; WIDTH],
 }
 
@@ -92,13 +93,13 @@ pub(crate) struct Found {
     pub tokens: f64,
     pub sweeps: usize,
     pub converged: bool,
-    /// E_q[log p(w, z | θ, β)] in nats, if requested for a document with its own temperature.
+    /// E_q[log p(w, z | θ, β)] in nats, if it was requested for a document with its own temperature.
     pub energy: f64,
-    /// E_q[log p(z | θ)] in nats, if the energy is requested for a document without its own temperature. The batch adds
-    /// the contribution of the words.
+    /// E_q[log p(z | θ)] in nats, if the energy was requested for a document without its own temperature. The
+    /// contribution of the words is added for the whole batch.
     pub topic_energy: f64,
-    /// The document's contribution to the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) −
-    /// KL(q(θ) ‖ p(θ)).
+    /// The document's contribution to the bound at temperature 1/τ, if it was requested: τ E log p(w, z | θ, β) + H(z)
+    /// − KL(q(θ) ‖ p(θ)).
     pub bound: f64,
 }
 
@@ -109,34 +110,36 @@ pub(crate) struct Solver {
     pub t: Vec<f32>,
     pub gamma: Vec<f32>,
     pub alpha: Vec<f32>,
-    /// Log probabilities that no token is in a topic, if inference is collapsed and α is learned.
+    /// For each topic, the log probability that no token belongs to it. It is present if inference is collapsed and α
+    /// is learnt.
     absent: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
     pub weights: Vec<f32>,
     log_t: Vec<f32>,
     r: Vec<f32>,
-    /// The topics of the columns. An empty list means all topics in order.
+    /// The topics to which the columns belong. An empty list means that the columns are all topics in order.
     pub active: Vec<u32>,
     pub stride: usize,
 }
 
-/// Largest weight of a word. Without this limit, a word that no remaining topic explains would have infinite sums.
+/// Largest weight of a word. Without this limit, the sums would be infinite for a word that no remaining topic
+/// explains.
 const LARGEST_WEIGHT: f32 = 1e33;
-/// Number of blocks of sweeps. A local temperature is inferred after each block except the last.
+/// Number of blocks of sweeps. After each block except the last, the document's temperature is inferred again.
 const HEAT_ROUNDS: usize = 4;
 const SWEEPS_A_ROUND: usize = 8;
-/// The smallest inverse temperature of a document. Below this value the padding would contribute, and the document
-/// would have hardly any influence anyway.
+/// The smallest inverse temperature of a document. Below this value the padding would contribute to sums. Such a
+/// document would have hardly any influence in any case.
 const SMALLEST_INVERSE: f64 = 1e-3;
-/// A local temperature has converged when it changes by less than this.
+/// A local temperature has converged when its inverse changes by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
 const WHOLE_SWEEPS: usize = 2;
-/// Upper limit for the share of a document's tokens in all omitted topics together.
+/// Upper limit for the share of a document's tokens that all omitted topics have together.
 const UNUSED_SHARE: f64 = 0.1;
-/// Smallest number of columns for which omission is worthwhile. With 100 topics it saves little, and loses 0.005 nats
-/// per word.
+/// Smallest number of columns for which omitting topics is worthwhile. With 100 topics it saves little and loses 0.005
+/// nats per word.
 const PACKED_FROM: usize = 256;
 
 fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding: f32) {
@@ -206,7 +209,7 @@ impl Solver {
                 &mut self.gamma[..stride],
                 &mut self.t[..stride],
             );
-            // The padding has γ = α, because the kernel does not distinguish it from topics.
+            // The padding has γ = α, because the kernel does not distinguish padding from topics.
             let padding = &mut self.t[columns..stride];
             let phantoms = padding.iter().filter(|t| **t > 0.0).count();
             padding.fill(0.0);
@@ -252,7 +255,7 @@ impl Solver {
         self.stride = new;
     }
 
-    /// Makes the local step at a given inverse temperature, from rows `exp(τ (Elogβ − m))`.
+    /// Makes the local step at a given inverse temperature. `rows` contains `exp(τ (Elogβ − m))`.
     ///
     /// The weighted expected counts τ n_v φ_vk are [`weights`](Self::weights)_v · t_k · row_vk.
     pub fn solve(
@@ -289,10 +292,11 @@ impl Solver {
         found
     }
 
-    /// Makes the local step of collapsed inference, from rows `E β / largest`. Writes the expected counts n_v φ_vk.
+    /// Makes the local step of collapsed inference, where the rows contain `E β / largest`. Writes the expected counts
+    /// n_v φ_vk.
     ///
-    /// The term −φ_vk removes the token's own share from the count of its topic. This matters for documents of a few
-    /// dozen words. The tokens of a word share one φ.
+    /// The term −φ_vk removes the share of the token itself from the count of its topic. This matters for documents of
+    /// a few dozen words. All tokens of a word share one φ.
     pub fn solve_collapsed(
         &mut self,
         spec: &Spec,
@@ -343,7 +347,7 @@ impl Solver {
             }
         }
         let stride = self.stride;
-        // Counts that were moved back and forth accumulate rounding errors. The returned ones do not.
+        // Counts that were moved back and forth accumulate rounding errors, so the returned counts are computed afresh.
         self.gamma.copy_from_slice(&self.alpha);
         if spec.learns {
             self.absent.clear();
@@ -369,7 +373,7 @@ impl Solver {
     ) {
         let columns = self.columns(spec);
         let held = || self.gamma[..columns].iter().zip(&self.alpha);
-        // The count comes first, because it is quick and most sweeps do not change most topics.
+        // Counting comes first, because it is quick and most sweeps do not change most topics.
         let count: u32 = held().map(|(g, a)| u32::from(g - a > unused)).sum();
         let (old, new) = (self.stride, padded(count as usize));
         if count == 0 || 2 * new > old {
@@ -391,12 +395,12 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns, minus its value for a document without words: ψ(γ_k) − ψ(α_k). Returns ψ(Σγ) −
-    /// ψ(Σα).
+    /// Writes E[log θ_k] for each column, minus the value for a document without words: ψ(γ_k) − ψ(α_k). Returns ψ(Σγ)
+    /// − ψ(Σα).
     ///
-    /// With collapsed inference, expected counts replace counts. Most counts are 0, where the curvature of ψ is large,
-    /// so plain expected counts would act like many small counts. The exact form is P(n > 0) [ψ(α + E[n | n > 0]) −
-    /// ψ(α)] (Teh, Newman and Welling 2007, Section 3).
+    /// With collapsed inference, γ_k − α_k is the expectation of a random count. Most counts are 0, where the curvature
+    /// of ψ is large, so the expected count alone would act like many small counts. The function instead computes
+    /// P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
         let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
@@ -510,12 +514,12 @@ impl Solver {
         words + inverse * found.tokens * self.shift(spec, prior, found) - divergence
     }
 
-    /// Makes the local step with an inferred temperature per document.
+    /// Makes the local step of a document whose temperature is inferred.
     ///
-    /// The step begins with a few sweeps at `first`, on the given rows `exp(first (Elogβ − m))`. It then alternates
-    /// between r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m.
-    /// The second term is an upper bound (by Jensen's inequality) on the log normaliser of the tempered likelihood of N
-    /// tokens. It is 0 at s = 1.
+    /// The step begins with a few sweeps at the inverse temperature `first`, on the given rows `exp(first (Elogβ −
+    /// m))`. It then alternates between two updates: r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v
+    /// E[β_kv^s]), and sweeps at τ = Σ_m r_m s_m. The second term of the exponent contains an upper bound (by Jensen's
+    /// inequality) on the log normaliser of the tempered likelihood of N tokens. It is 0 at s = 1.
     #[allow(clippy::too_many_arguments)]
     pub fn solve_local(
         &mut self,
@@ -557,8 +561,8 @@ impl Solver {
                 break;
             }
             if !settled {
-                // The logarithms of the energy are taken at the current power. Values that this power moved below the
-                // range of single precision remain 0, because a document never regains a share of 0.
+                // The energy needs logarithms at the current power. Values that this power moved below the range of
+                // single precision remain 0, because a document never regains a topic whose share is 0.
                 let factor = next / found.inverse;
                 kernel::exp_scaled(spec.simd, &self.logs, factor as f32, &mut self.rows);
                 found.inverse = next;
@@ -575,7 +579,7 @@ impl Solver {
         found
     }
 
-    /// Converts the current γ to another inverse temperature, at the same proportions of the tokens.
+    /// Converts the current γ to another inverse temperature, while the proportions of the tokens remain the same.
     fn reheat(&mut self, spec: &Spec, inverse: f64, tokens: f64) {
         let columns = self.columns(spec);
         let pairs = self.gamma[..columns].iter().zip(&self.alpha);
@@ -596,7 +600,7 @@ impl Solver {
     fn infer(&mut self, spec: &Spec, prior: &Prior, heat: &LocalHeat<'_>, found: &Found) -> f64 {
         let columns = self.columns(spec);
         let alpha = prior.least();
-        // The powers of a document without words, plus the differences for topics with words.
+        // These are the powers of a document without words, plus the differences for topics with words.
         let mut powers = [0.0f32; WIDTH];
         for (p, (t, b)) in powers
             .iter_mut()
@@ -608,7 +612,7 @@ impl Solver {
             spec.simd,
             &self.gamma[..columns],
             &self.active,
-            // The sum does not change noticeably with a thousandth of a token.
+            // A thousandth of a token does not change the sum noticeably.
             alpha + 1e-3,
             heat.knots,
             heat.base,
@@ -645,7 +649,8 @@ mod tests {
 
     const TOPICS: usize = 512;
 
-    /// Words that the first sixteenth of the topics use a hundred times as often as the other topics.
+    /// Returns the rows of words that the first sixteenth of the topics use a hundred times as often as the other
+    /// topics.
     fn rows(words: usize) -> Vec<f32> {
         let mut stream = Stream::new(1, Purpose::new("rows of a test"), 0, 0);
         let mut draw = |topic: usize| match topic < TOPICS / 16 && stream.uniform() < 0.2 {
@@ -716,7 +721,7 @@ mod tests {
         }
         let exact = plainly(0.02, &values, &counts);
         let apart: f64 = held.iter().zip(exact).map(|(a, b)| (a - b).abs()).sum();
-        // The remaining topics receive the omitted part, which is at most twice its allowed share.
+        // The remaining topics receive the share of the omitted ones, which is at most twice the allowed share.
         assert!(
             apart < 2.0 * UNUSED_SHARE * found.tokens,
             "{apart} of {tokens} tokens"

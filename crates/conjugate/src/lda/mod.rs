@@ -1,4 +1,4 @@
-//! Latent Dirichlet allocation over streamed documents.
+//! Latent Dirichlet allocation on documents that are read as a stream.
 //!
 //! | file | subject |
 //! | --- | --- |

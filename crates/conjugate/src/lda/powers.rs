@@ -1,12 +1,13 @@
-//! Σ_v E[β_kv^s] for every topic, which are the terms of λ that local temperatures need.
+//! Computes Σ_v E[β_kv^s] for every topic. Local temperatures need λ only through these sums.
 //!
-//! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating it for V terms, K topics and a
-//! hundred s would cost more than a pass over the data, but it is smooth in both λ and s:
+//! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating this ratio for V terms, K topics and
+//! a hundred values of s would cost more than a pass over the data. It is smooth in both λ and s, which allows two
+//! interpolations:
 //!
-//! - f_s is evaluated only at knots of λ, sixteen per octave, and interpolated linearly between them. The
-//!   interpolation is exact at s = 0 and s = 1. For s in between, its relative error is below 1e-4.
-//! - Normalisers are computed at [`nodes`], and their logarithms are interpolated. The sixteen nodes s are denser
-//!   towards 0, where the prior makes the normalisers steep.
+//! - f_s is evaluated only at knots of λ, sixteen per octave, and interpolated linearly between them. The interpolation
+//!   is exact at s = 0 and s = 1. For intermediate s, its relative error is below 1e-4.
+//! - Normalisers are computed at the [`nodes`], and their logarithms are interpolated between them. The sixteen nodes s
+//!   are denser towards 0, where the prior makes the normalisers steep.
 
 use std::sync::OnceLock;
 
@@ -20,7 +21,7 @@ use super::kernel;
 use super::kernel::{WIDTH, padded};
 use crate::temper::InverseTemperatures;
 
-/// The sums for every topic, as rows over the nodes, and their total over topics.
+/// The sums for every topic, as rows whose columns are the nodes, and their total over all topics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PowerTable {
     pub(crate) powers: Vec<f32>,
@@ -45,20 +46,20 @@ impl Snapshot for PowerTable {
     }
 }
 
-/// Returns the inverse temperatures at which normalisers are computed, (j/15)² from 0 to 1.
+/// Returns the sixteen inverse temperatures (j/15)² from 0 to 1 at which normalisers are computed.
 pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     static NODES: OnceLock<[f32; WIDTH]> = OnceLock::new();
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
 }
 
-/// A grid of inverse temperatures with the interpolation weights from the nodes, padded to whole vectors. The
-/// interpolation is cubic in √s, in which the nodes are evenly spaced, and exact at the nodes.
+/// A grid of inverse temperatures and the weights that interpolate from the nodes to the grid, padded to whole vectors.
+/// The interpolation is cubic in √s, in which the nodes are evenly spaced, and it is exact at the nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     given: InverseTemperatures,
     /// The inverse temperatures, with zeros in the padding.
     pub inverse: Vec<f32>,
-    /// Log prior probabilities log π. They are very negative numbers where π is zero, and in the padding.
+    /// Log prior probabilities log π. Where π is zero, and in the padding, they are very negative numbers.
     pub log_prior: Vec<f32>,
     pub weights: Vec<f32>,
 }
@@ -92,17 +93,17 @@ impl Grid {
         grid
     }
 
-    /// Returns whether this grid has these inverse temperatures.
+    /// Returns whether the grid contains exactly these inverse temperatures.
     pub fn is_of(&self, given: &InverseTemperatures) -> bool {
         self.given == *given
     }
 }
 
-/// Number of low bits of a single-precision number that do not belong to the knot's number.
+/// Number of low-order bits of a single-precision number that do not contribute to the number of its knot.
 const SHIFT: u32 = 19;
-/// The knot at λ = 2^-24, the smallest.
+/// The number of the knot at λ = 2^-24, the smallest knot.
 const FIRST: u32 = ((127 - 24) << 23) >> SHIFT;
-/// The knot at λ = 2^40, the largest.
+/// The number of the knot at λ = 2^40, the largest knot.
 const LAST: u32 = ((127 + 40) << 23) >> SHIFT;
 const KNOTS: usize = (LAST - FIRST + 2) as usize;
 
@@ -122,7 +123,7 @@ impl Knots {
         Self { values }
     }
 
-    /// Returns the index of the knot below `x`, and the weight of the knot above it.
+    /// Returns the number of the knot below `x`, and the weight of the knot above it.
     #[inline(always)]
     fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();
@@ -131,7 +132,7 @@ impl Knots {
         (j as usize, share)
     }
 
-    /// Returns the rows on either side of `x`, and the weight of the second.
+    /// Returns the rows of the knots on either side of `x`, and the weight of the second row.
     #[inline(always)]
     pub fn around(&self, x: f32) -> (&[f32], &[f32], f32) {
         let (j, share) = Self::locate(x);

@@ -10,14 +10,14 @@ use super::shard::{Lambda, WordRows};
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 
-/// The default stopping rule of predictions. It is stricter than in training, where the next step corrects the errors
-/// of the previous one.
+/// The default stopping rule of predictions. It is stricter than the rule of training, where the next step corrects the
+/// errors of the previous one.
 pub const RULE: LocalRule = LocalRule {
     tolerance: 1e-4,
     max_iterations: 200,
 };
 
-/// Scratch memory that predictions reuse.
+/// Scratch memory that successive predictions reuse.
 #[derive(Clone, Debug, Default)]
 pub struct PredictorScratch {
     solver: Solver,
@@ -26,7 +26,7 @@ pub struct PredictorScratch {
     expected: Vec<f32>,
 }
 
-/// Topics that are prepared for predictions. They need as much memory as the topics themselves.
+/// Topics that are prepared for predictions. The prepared form needs as much memory as the topics themselves.
 pub struct Predictor<'a> {
     topics: &'a Topics,
     spec: Spec,
@@ -67,8 +67,8 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Writes `E[θ]` of a document, K numbers that sum to 1, and returns the number of its tokens in the topics'
-    /// vocabulary. A document without such tokens has the prior mean, α_k / Σα.
+    /// Writes `E[θ]` of a document, which consists of K numbers that sum to 1, and returns the number of the document's
+    /// tokens that are in the topics' vocabulary. A document without such tokens receives the prior mean, α_k / Σα.
     pub fn theta(&self, bag: &Bag, scratch: &mut PredictorScratch, out: &mut [f64]) -> f64 {
         let PredictorScratch {
             solver,
@@ -110,7 +110,7 @@ impl<'a> Predictor<'a> {
         )
     }
 
-    /// Returns `E[θ]` of the documents `first .. first + count`, one row of K numbers per document.
+    /// Returns `E[θ]` of the documents `first .. first + count`, with one row of K numbers per document.
     pub fn thetas(&self, documents: &dyn Documents, first: usize, count: usize) -> Vec<f64> {
         let topics = self.topics.topics;
         let mut out = vec![0.0; count * topics];
@@ -129,7 +129,8 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// Writes `E[θ]` of a document of known words, given by slots and counts, and returns the number of its tokens.
+/// Writes `E[θ]` of a document whose words are all known and are given by slots and counts. Returns the number of its
+/// tokens.
 pub(super) fn means(
     spec: &Spec,
     alpha: &[f64],

@@ -1,7 +1,7 @@
 //! The predictive quality of topics on held-out words.
 //!
-//! The score of a held-out document depends only on the topics, the seed and the document's number, so this process or
-//! the shards may score the documents in any partition.
+//! The score of a held-out document depends only on the topics, the seed and the number of the document. Therefore this
+//! process or the shards may score the documents, in any partition.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
@@ -20,19 +20,19 @@ use crate::engine::{Heat, Measure};
 
 const SPLIT: Purpose = Purpose::new("split of held-out words");
 
-/// The result of document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ). The other
-/// words are scored with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
+/// The result of document completion. Half of a document's words, chosen by a seeded shuffle, determine q(θ). The other
+/// words are scored by log Σ_k `E[θ_k]` `E[β_kv]` under the untempered model (Hoffman et al. 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// Mean log predictive probability per scored word, in nats.
     pub log_predictive: f64,
-    /// Standard error of `log_predictive` over documents.
+    /// Standard error of `log_predictive`, from the variation over documents.
     pub standard_error: f64,
     /// Number of words that were scored.
     pub words: u64,
     /// Number of documents that were scored.
     pub documents: u64,
-    /// Number of documents with fewer than two words, which cannot be split.
+    /// Number of documents with fewer than two words, which cannot be split into halves.
     pub skipped: u64,
 }
 
@@ -45,14 +45,14 @@ pub struct Score {
     pub words: f64,
 }
 
-/// Number of documents for which the rows of words are computed together. The row of a frequent word is computed once,
-/// and memory remains small.
+/// Number of documents for which the rows of words are computed together. The row of a frequent word is then computed
+/// only once, and the memory remains small.
 const TOGETHER: usize = 1024;
 
 const PIECE: usize = 16;
 
 impl Completion {
-    /// Returns exp(−log predictive), the perplexity per word.
+    /// Returns exp(−log predictive), which is the perplexity per word.
     pub fn perplexity(&self) -> f64 {
         (-self.log_predictive).exp()
     }
@@ -64,7 +64,7 @@ impl Completion {
         let mean = total / words;
         let squares = |s: &Score| (s.log_probability - mean * s.words).powi(2);
         let squares: f64 = scores.iter().map(squares).sum();
-        // The delta method for a ratio of means, with the correction for one estimated mean.
+        // This is the delta method for a ratio of means, with the correction for one estimated mean.
         let correction = used as f64 / (used as f64 - 1.0);
         Self {
             log_predictive: mean,
@@ -76,7 +76,7 @@ impl Completion {
     }
 }
 
-/// Scores topics by document completion. The split of document `i` depends only on the seed and `i`.
+/// Scores topics by document completion. The split of document `i` depends only on the seed and on `i`.
 pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: Simd) -> Completion {
     let globals = LdaGlobals::of(topics);
     let ask = Ask {
@@ -114,16 +114,16 @@ pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
     }
 }
 
-/// A range of held-out documents.
+/// A range of held-out documents that one process scores.
 #[derive(Clone, Copy)]
 pub struct Piece<'a> {
-    /// The source of the documents.
+    /// The corpus that contains the documents.
     pub documents: &'a dyn Documents,
-    /// The index of the first document in the source.
+    /// The index of the first document in this corpus.
     pub first: usize,
     /// The number of documents.
     pub count: usize,
-    /// The number of the first document, counted over all held-out documents.
+    /// The number of the first document among all held-out documents.
     pub number: u64,
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn scores(
     scores
 }
 
-/// Reads at most [`TOGETHER`] documents of a range, from `done` on, and splits each into halves.
+/// Reads at most [`TOGETHER`] documents of a range, starting at `done`, and splits each of them into halves.
 fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, Vec<u32>)> {
     let end = piece.count.min(done + TOGETHER);
     (done..end)
@@ -201,7 +201,7 @@ struct Scorer {
     solver: Solver,
     slots: Vec<u32>,
     expected: Vec<f32>,
-    /// Weights `E[θ_k]` / Σ_v λ_kv of the topics.
+    /// The weights `E[θ_k]` / Σ_v λ_kv of the topics.
     weights: Vec<f64>,
     row: Vec<f32>,
 }
@@ -234,7 +234,7 @@ impl Scorer {
         for (weight, total) in self.weights.iter_mut().zip(totals) {
             *weight /= total;
         }
-        // λ is η plus its row, and η contributes the same to all words.
+        // λ is η plus its row, and η contributes the same amount for all words.
         let least = globals.eta * self.weights.iter().sum::<f64>();
         let mut log_probability = 0.0;
         for &term in rest {

@@ -8,10 +8,10 @@ use crate::temper::Temper;
 /// The stopping rule of the coordinate ascent over one document's topic proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRule {
-    /// Tolerance of γ, as a share of the document's tokens. The iteration stops when the sum of the absolute changes of
-    /// all γ_k is smaller.
+    /// Tolerance of γ, as a share of the number of tokens in the document. The iteration stops when the absolute
+    /// changes of all γ_k sum to less than this.
     pub tolerance: f64,
-    /// Largest number of iterations. The trace counts the documents that reach it (`unconverged`).
+    /// Largest number of iterations. The trace counts the documents that reach this number (`unconverged`).
     pub max_iterations: usize,
 }
 
@@ -24,7 +24,7 @@ impl Default for LocalRule {
     }
 }
 
-/// The method of local steps. It determines the posterior of the topics.
+/// The method of the local steps, which determines the approximate posterior of the topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inference {
@@ -33,9 +33,9 @@ pub enum Inference {
     MeanField,
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
     /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, where n_k is the expected number of the document's tokens in topic k.
-    /// It integrates out the proportions, so a topic with less than one token in a document keeps some weight, whereas
-    /// exp ψ would vanish. Unlike in that paper, n_k excludes the token's own share, as in batch CVB0 (Asuncion,
-    /// Welling, Smyth and Teh 2009, Eq. 12).
+    /// The method integrates out the proportions, so a topic with less than one token in a document keeps some weight,
+    /// whereas exp ψ would vanish. Unlike in that paper, n_k excludes the share of the token itself, as in batch CVB0
+    /// (Asuncion, Welling, Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
 
@@ -53,10 +53,10 @@ impl Inference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// λ drawn from Gamma(100, 1/100) for all topics (Hoffman et al. 2013).
+    /// Random topics, in which λ is drawn from Gamma(100, 1/100) (Hoffman et al. 2013).
     #[default]
     Random,
-    /// Words of dissimilar documents, which are chosen by the rule of k-means++ for centres.
+    /// The words of dissimilar documents, which are chosen by the rule with which k-means++ chooses centres.
     Documents,
 }
 
@@ -64,19 +64,19 @@ pub enum Start {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnAlpha {
-    /// No parameter: α is fixed.
+    /// The fit learns no parameter, so α is fixed.
     #[default]
     Fixed,
-    /// One parameter for all topics.
+    /// The fit learns one parameter, which all topics share.
     Symmetric,
-    /// One parameter per topic.
+    /// The fit learns one parameter per topic.
     Asymmetric,
 }
 
-/// Settings of latent Dirichlet allocation, all of which influence results.
+/// Settings of latent Dirichlet allocation. All of them influence results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LdaSettings {
-    /// Number K of topics, at least 1.
+    /// Number K of topics, which is at least 1.
     pub topics: usize,
     /// Symmetric Dirichlet parameter of a document's topic proportions. The default is 1/K.
     pub alpha: Option<f64>,
@@ -85,20 +85,21 @@ pub struct LdaSettings {
     /// The method of local steps.
     #[serde(default, skip_serializing_if = "is_default")]
     pub inference: Inference,
-    /// The initialisation of the topics, unless the fit continues earlier topics.
+    /// The initialisation of the topics, which does not apply if the fit continues earlier topics.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
-    /// The parameters α that the fit learns, by stochastic steps of Minka's fixed-point iteration after the first pass.
+    /// The parameters α that the fit learns. It learns them by stochastic steps of Minka's fixed-point iteration after
+    /// the first pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_alpha: LearnAlpha,
-    /// Whether to learn η by the same method.
+    /// Whether the fit also learns η, by the same method.
     #[serde(default, skip_serializing_if = "is_default")]
     pub learn_eta: bool,
     /// Number of documents in a minibatch.
     pub batch: usize,
-    /// Delay of the step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …
+    /// Delay τ of the step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …
     pub tau: f64,
-    /// Forgetting rate of the step sizes, in (0.5, 1].
+    /// Forgetting rate κ of the step sizes, in (0.5, 1].
     pub kappa: f64,
     /// Number of passes over the documents, which need not be an integer.
     pub passes: f64,
@@ -108,15 +109,15 @@ pub struct LdaSettings {
     pub seed: u64,
     /// The stopping rule of a document's local step.
     pub local: LocalRule,
-    /// Number of documents that the statistics represent. The default is the number of documents in the corpus. An
-    /// update of old topics with new documents sets it to the total of old and new documents.
+    /// Number of documents that the statistics represent. By default it is the number of documents in the corpus. If
+    /// old topics are updated with new documents, it is the total number of old and new documents.
     pub population: Option<f64>,
-    /// Number of times per pass that the held-out documents are scored. 0 scores them only at the end.
+    /// Number of times per pass that the held-out documents are scored. If it is 0, they are scored only at the end.
     pub evaluations_per_pass: f64,
 }
 
 /// Returns whether a setting has the value that earlier versions used implicitly. Such a setting is not written, so
-/// that checkpoints of earlier versions can be resumed.
+/// that checkpoints of earlier versions can still be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }

@@ -1,10 +1,10 @@
-//! The local steps of the documents in a shard's share of a batch, and the statistics of its words.
+//! Computes the local steps of the documents in a shard's share of a batch, and the statistics of their words.
 //!
-//! Every share goes through four stages, each parallel with a fixed division of the work. First, the solver reads the
-//! documents. Second, it computes the rows exp(τ(E log β − m)) of the share's words, where m_v is the largest value
-//! over topics. A factor common to all topics cancels from responsibilities, and without it rare words would underflow.
-//! Third, it solves the documents and stores their expected counts. Fourth, it sums the expected counts word by word,
-//! in the order of the documents.
+//! Every share goes through four stages, each of which runs in parallel with a fixed division of the work. First, the
+//! solver reads the documents. Second, it computes the rows exp(τ(E log β − m)) of the share's words, where m_v is the
+//! largest value over topics. A factor that is common to all topics cancels from the responsibilities, and the
+//! subtraction of m keeps rare words from underflowing. Third, it solves the documents and stores their expected
+//! counts. Fourth, it sums the expected counts word by word, in the order of the documents.
 
 use std::sync::OnceLock;
 
@@ -29,28 +29,28 @@ struct Slot {
     bag: Bag,
     slots: Vec<u32>,
     expected: Vec<f32>,
-    /// For other documents, a factor per word and a factor per column. Expected counts are the products of these
-    /// factors and the batch's rows.
+    /// For the other documents, one factor per word and one factor per column. An expected count is the product of
+    /// these two factors and of the element of the batch's row.
     weights: Vec<f32>,
     t: Vec<f32>,
     active: Vec<u32>,
     stride: usize,
-    /// Input for learning α: ψ(γ_k) − ψ(α_k) of the columns, and ψ(Σγ) − ψ(Σα).
+    /// Input for learning α: ψ(γ_k) − ψ(α_k) for each column, and ψ(Σγ) − ψ(Σα).
     excess: Vec<f32>,
     excess_total: f64,
     found: Found,
 }
 
-/// The rows of λ − η before decay, for padded topics.
+/// The rows of λ − η before the decay is applied, with padded topics.
 #[derive(Clone, Copy)]
 pub(crate) enum Lambda<'a> {
     Here(&'a [f32]),
-    /// Rows as bytes in the format of messages, without alignment.
+    /// Rows as bytes in the format of messages, which need not be aligned.
     Sent(&'a [[u8; 4]]),
 }
 
 impl Lambda<'_> {
-    /// Returns the row of a term, which may be a copy in `scratch`.
+    /// Returns the row of a term. The row may be a copy in `scratch`.
     pub fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         let range = term * stride..(term + 1) * stride;
         match self {
@@ -96,7 +96,7 @@ impl<'a> WordRows<'a> {
         }
     }
 
-    /// Writes E log β − m of a term and returns m, for inference that is not collapsed.
+    /// Writes E log β − m for a term and returns m. This method is for inference that is not collapsed.
     fn logs(&self, term: u32, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
         let source = self.lambda.row(term as usize, self.stride, scratch);
         kernel::log_row(
@@ -109,7 +109,7 @@ impl<'a> WordRows<'a> {
         )
     }
 
-    /// Writes exp(power (E log β − m)) of a term, or E β / exp(m) with collapsed inference, and returns m.
+    /// Writes exp(power (E log β − m)) for a term and returns m. With collapsed inference, it writes E β / exp(m).
     pub fn weights(&self, term: u32, power: f32, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
         let simd = self.spec.simd;
         if self.spec.collapsed() {
@@ -126,7 +126,7 @@ pub(crate) struct ShardSolver {
     spec: Spec,
     batch: Vec<Slot>,
     solvers: Vec<Solver>,
-    /// Slot of each term in the current batch. A slot is valid if `stamps` contains the number of the batch.
+    /// The slot of each term in the current batch. A slot is valid only if `stamps` contains the number of this batch.
     slots: Vec<u32>,
     stamps: Vec<u64>,
     stamp: u64,
@@ -137,16 +137,16 @@ pub(crate) struct ShardSolver {
     maxima: Vec<f32>,
     statistics: Vec<f32>,
     pub spare: Spare,
-    /// The occurrences of each word of the batch as (document, position), ordered by word.
+    /// The occurrences of each word of the batch as pairs (document, position), ordered by word.
     occurrences: Vec<(u32, u32)>,
     starts: Vec<u32>,
-    /// Computed only for local temperatures.
+    /// The knots are computed only for local temperatures.
     knots: OnceLock<Knots>,
     grid: Grid,
 }
 
 impl ShardSolver {
-    /// Allocates memory for shares of documents over `terms` terms.
+    /// Allocates memory for shares of documents over a vocabulary of `terms` terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,
@@ -168,7 +168,7 @@ impl ShardSolver {
         }
     }
 
-    /// Returns whether the memory suits documents over `terms` terms and these settings.
+    /// Returns whether the allocated memory suits documents over `terms` terms and these settings.
     pub fn fits(&self, terms: usize, spec: Spec) -> bool {
         self.slots.len() == terms && self.spec == spec
     }
@@ -221,7 +221,8 @@ impl ShardSolver {
         }
     }
 
-    /// Computes the rows `exp(power (Elogβ − m))` of the batch's words. With `keep`, it also stores their logarithms.
+    /// Computes the rows `exp(power (Elogβ − m))` of the batch's words. If `keep` is true, it also stores the
+    /// logarithms of the rows.
     fn prepare(
         &mut self,
         spec: &Spec,
@@ -266,8 +267,8 @@ impl ShardSolver {
             / inverse
     }
 
-    /// Adds the documents' expected counts word by word. If all documents have the same temperature, it uses their
-    /// factors.
+    /// Adds the expected counts of the documents, word by word. If all documents have the same temperature, it
+    /// multiplies the factors of the documents.
     fn collect(&mut self, stride: usize, factors: bool) {
         let (simd, rows) = (self.spec.simd, &self.rows);
         let (batch, starts, occurrences) = (&self.batch, &self.starts, &self.occurrences);
@@ -303,7 +304,7 @@ impl ShardSolver {
     }
 
     /// Computes Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα). The
-    /// result is empty if α is fixed.
+    /// result is empty if α is not learnt.
     fn excess(&self, topics: usize, documents: usize) -> Vec<f64> {
         if !self.spec.learns {
             return Vec::new();
@@ -346,8 +347,8 @@ impl ShardSolver {
         sums
     }
 
-    /// Solves the documents with the indices in `batch`, and returns their part. `lambda` contains the rows of the
-    /// global parameters.
+    /// Solves the documents with the indices in `batch`, and returns their part of the batch's results. `lambda`
+    /// contains the rows of the global parameters.
     pub fn part(
         &mut self,
         documents: &dyn Documents,
@@ -367,13 +368,12 @@ impl ShardSolver {
         };
         let mut spec = self.spec;
         if measure.bound {
-            // Collapsed inference has no bound, but the mean-field bound at the same topics is also a valid bound for
-            // them.
+            // Collapsed inference has no bound, but the mean-field bound at the same topics is also valid for them.
             spec.inference = Inference::MeanField;
         }
         let uniform = matches!(heat, Heat::Uniform(_));
         let by_words = measure.energy && uniform;
-        // Expected counts are products of factors.
+        // The expected counts are products of factors.
         let factors = uniform && !spec.collapsed();
         self.prepare(&spec, globals, lambda, first, by_words);
         let stride = globals.stride;
@@ -389,7 +389,7 @@ impl ShardSolver {
         };
         let mut base = [0.0; WIDTH];
         if let Heat::Local { grid, .. } = heat {
-            // α is the same for all topics, because inferred temperatures allow no other.
+            // α is the same for all topics, because inferred temperatures do not support any other prior.
             gamma_ratios(spec.simd, prior.alpha[0], &mut base);
             if !self.grid.is_of(grid) {
                 self.grid = Grid::new(grid);
@@ -473,7 +473,7 @@ mod tests {
 
     #[test]
     fn rows_are_shares_of_the_largest_topic() {
-        // Twenty topics are padded to thirty-two. A decayed mass may be slightly negative.
+        // Twenty topics are padded to thirty-two, and a decayed mass may be slightly negative.
         let (topics, terms, eta) = (20, 3, 0.02);
         let mut mass = vec![0.0f32; terms * kernel::padded(topics)];
         for term in 0..terms {

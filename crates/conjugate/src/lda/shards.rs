@@ -1,13 +1,13 @@
-//! The local steps of a batch, shard by shard, in this process or in other processes.
+//! The local steps of a batch, computed shard by shard in this process or in other processes.
 //!
-//! The corpus, and not the machines, determines the number of shards. In every step each shard solves its share of the
-//! batch ([`shard_step`], a pure function of documents, global parameters and share) and returns a [`Part`] with
-//! statistics, sums and bounds. A single binary tree of shards adds the parts. The bits therefore depend only on the
-//! shards, and not on the workers, the order of the answers or repeated requests. Scores of held-out documents need no
-//! tree, because each is a separate number ([`score_step`]). The driver does everything else: the order of documents,
-//! temperatures, the global step, the trace and checkpoints. [`Shards`] is the interface, and [`LocalShards`]
-//! implements it in this process. Other implementations call [`block_step`] and [`score_step`] on the output of
-//! [`Ask::encode`].
+//! The number of shards is determined by the corpus and not by the number of machines. In every step, each shard solves
+//! its share of the batch and returns a [`Part`] with statistics, sums and bounds. A part is a pure function of
+//! documents, global parameters and the share ([`shard_step`]). The parts are added along a fixed binary tree of
+//! shards, so the bits of the sum depend only on the shards. They do not depend on the workers, on the order of the
+//! answers, or on repeated requests. Scores of held-out documents need no tree, because each score is a separate number
+//! ([`score_step`]). The driver does everything else: the order of documents, temperatures, the global step, the trace
+//! and checkpoints. [`Shards`] is the interface, and [`LocalShards`] implements it in this process. Other
+//! implementations call [`block_step`] and [`score_step`] on the output of [`Ask::encode`].
 
 use jensen_run::wire::{self, Reader, Writer};
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ use crate::documents::Documents;
 use crate::engine::{Heat, Measure, Sums};
 use crate::temper::InverseTemperatures;
 
-/// A request to all shards in one step.
+/// A request that goes to all shards in one step.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     pub(crate) spec: Spec,
@@ -45,20 +45,20 @@ pub struct Part {
 
 /// The shards that run the local steps of batches.
 pub trait Shards {
-    /// Runs the local steps of all shards, and returns the sum of their parts over the tree. `shares` contains the
-    /// indices of each shard's documents within that shard.
+    /// Runs the local steps of all shards and returns the sum of their parts over the tree. `shares` contains, for each
+    /// shard, the indices of its documents within the shard.
     ///
     /// # Errors
-    /// Fails with the reason if a shard did not answer. The step then has no effect.
+    /// Fails with the reason if a shard does not answer. In that case the step has no effect.
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
 
     /// Takes back a part that is no longer needed, to reuse its memory.
     fn done(&mut self, _part: Part) {}
 
-    /// Scores the first `count` held-out documents at the global parameters of `ask`, in order.
+    /// Scores the first `count` held-out documents in order, at the global parameters of `ask`.
     ///
     /// # Errors
-    /// Fails as [`solve`](Self::solve) does.
+    /// Fails for the same reasons as [`solve`](Self::solve).
     fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String>;
 }
 
@@ -84,7 +84,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// Calls `found` with the part of each shard in order, as soon as the part is ready.
+    /// Calls `found` with the part of each shard in the order of the shards, as soon as the part is ready.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -101,7 +101,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// Returns the parts of all shards.
+    /// Returns the parts of all shards, without adding them.
     #[cfg(test)]
     pub fn parts(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Vec<Part> {
         let mut parts = Vec::new();
@@ -140,8 +140,8 @@ pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the shares of a batch by shard, in the order of the batch, and the position in the batch of each document,
-/// shard after shard.
+/// Divides a batch among the shards. Returns the share of each shard in the order of the batch, and the position in the
+/// batch of each document, one shard after another.
 pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut shares = vec![Vec::new(); ends.len()];
     let mut positions = vec![Vec::new(); ends.len()];
@@ -154,8 +154,8 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, positions.concat())
 }
 
-/// Memory that statistics can reuse. Statistics have the size of λ per shard, and the system allocates their memory
-/// page by page. Reuse does not affect results.
+/// Memory that statistics can reuse. The statistics of a shard are as large as λ, and the system allocates their memory
+/// page by page. Reusing the memory does not affect results.
 #[derive(Default)]
 pub struct Spare(Vec<Vec<f32>>);
 
@@ -172,18 +172,18 @@ impl Spare {
         }
     }
 
-    /// Takes back a part that is no longer needed.
+    /// Takes back a part that is no longer needed, to reuse its memory.
     pub fn done(&mut self, part: Part) {
         self.put(part.statistics);
     }
 }
 
-/// The sum over the tree of the parts of shards, or of blocks of shards, in sequence. All blocks have the same size,
-/// which is a power of two, except that the last may be shorter. Blocks are added in the same order as their shards.
-/// For S parts, at most log S sums are stored at a time.
+/// The sum over the tree of the parts of shards, or of blocks of shards, which arrive in sequence. All blocks have the
+/// same size, which is a power of two, except that the last block may be shorter. Blocks are added in the same order as
+/// their shards would be. For S parts, at most log S sums are stored at a time.
 #[derive(Default)]
 pub(crate) struct Sum {
-    /// Sums of neighbouring parts, with the heights of their nodes in decreasing order.
+    /// The sums of adjacent parts, each with the height of its node in the tree. The heights are in decreasing order.
     nodes: Vec<(u32, Part)>,
 }
 
@@ -197,7 +197,7 @@ impl Sum {
         self.nodes.push((height, sum));
     }
 
-    /// Returns the sum. A part without a neighbour moves up the tree unchanged.
+    /// Returns the sum. A part without a neighbour moves up in the tree unchanged.
     pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
         let (_, mut sum) = self.nodes.pop().unwrap_or_default();
         while let Some((_, before)) = self.nodes.pop() {
@@ -263,7 +263,7 @@ impl Part {
         wire::size(|out| self.write(out))
     }
 
-    /// Writes the part as bytes to memory of this [`size`](Self::size).
+    /// Writes the part as bytes to `memory`, which must have this [`size`](Self::size).
     pub fn encode(&self, memory: &mut [u8]) {
         wire::fill(memory, |out| self.write(out));
     }
@@ -277,7 +277,7 @@ impl Part {
         out.singles(&self.statistics);
     }
 
-    /// Reads a part from the output of [`encode`](Self::encode).
+    /// Reads a part from bytes that [`encode`](Self::encode) wrote.
     ///
     /// # Errors
     /// Fails if the bytes are not a valid part.
@@ -308,12 +308,13 @@ impl Ask<'_> {
         wire::size(|out| self.write(out))
     }
 
-    /// Writes the request to all shards as bytes to memory of this [`size`](Self::size). It copies λ only once.
+    /// Writes the request to all shards as bytes to `memory`, which must have this [`size`](Self::size). λ is copied
+    /// only once.
     pub fn encode(&self, memory: &mut [u8]) {
         wire::fill(memory, |out| self.write(out));
     }
 
-    /// Returns the sum of parts of blocks of these shards, in the order of the blocks.
+    /// Returns the sum of the parts of blocks of these shards. The parts are in the order of the blocks.
     ///
     /// # Errors
     /// Fails if the bytes are not valid parts.
@@ -363,8 +364,8 @@ impl Ask<'_> {
     }
 }
 
-/// Returns the number of shards per block for a number of workers. The result is a power of two. It minimises the
-/// number of shards of the busiest worker, and is the largest such power because each block costs a message.
+/// Returns the number of shards per block for a given number of workers. The result is a power of two. It minimises the
+/// number of shards of the busiest worker, and is the largest such power, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -374,11 +375,11 @@ pub fn block_size(shards: usize, workers: usize) -> usize {
     best.unwrap_or(1)
 }
 
-/// Evaluates a block of shards for the output of [`Ask::encode`], and returns the sum of the parts of their shares. The
-/// same arguments give the same bits on every machine.
+/// Evaluates a block of shards for a request that [`Ask::encode`] wrote, and returns the sum of the parts of their
+/// shares. The same arguments give bitwise identical results on every machine.
 ///
 /// # Errors
-/// Fails if the bytes have another format or vocabulary, or require instructions that this machine lacks.
+/// Fails if the bytes have another format or vocabulary, or if they require instructions that this machine lacks.
 pub fn block_step(
     shards: &[(&dyn Documents, &[usize])],
     ask: &[u8],
@@ -414,7 +415,7 @@ pub fn block_step(
     Ok(sum.finish(globals.stride, &mut solver.spare))
 }
 
-/// Memory that [`block_step`] reuses between steps. It does not affect results.
+/// Memory that [`block_step`] reuses between steps. Reusing it does not affect results.
 #[derive(Default)]
 pub struct BlockMemory(Option<ShardSolver>);
 
@@ -425,7 +426,7 @@ impl BlockMemory {
             .insert(kept.unwrap_or_else(|| ShardSolver::new(terms, spec)))
     }
 
-    /// Takes back a part that is no longer needed.
+    /// Takes back a part that is no longer needed, to reuse its memory.
     pub fn done(&mut self, part: Part) {
         if let Some(solver) = &mut self.0 {
             solver.spare.done(part);
@@ -433,11 +434,11 @@ impl BlockMemory {
     }
 }
 
-/// Returns the scores of parts of held-out documents, one part after the other, at the global parameters in the output
-/// of [`Ask::encode`].
+/// Returns the scores of the held-out documents in `pieces`, one piece after another, at the global parameters of a
+/// request that [`Ask::encode`] wrote.
 ///
 /// # Errors
-/// Fails as [`block_step`] does.
+/// Fails for the same reasons as [`block_step`].
 pub fn score_step(pieces: &[Piece<'_>], ask: &[u8], seed: u64) -> Result<Vec<Score>, String> {
     let asked = Asked::decode(ask)?;
     let mut found = Vec::new();
@@ -465,7 +466,7 @@ fn check(globals: &LdaGlobals, documents: &dyn Documents) -> Result<(), String> 
 
 struct Asked<'a> {
     spec: Spec,
-    /// The global parameters without the rows of λ.
+    /// The global parameters, without the rows of λ.
     globals: LdaGlobals,
     lambda: &'a [[u8; 4]],
     heat: SentHeat,

@@ -76,8 +76,8 @@ fn answer(part: &Part) -> Vec<u8> {
     bytes
 }
 
-/// Computes the parts of blocks of `block` shards. Requests and parts are passed as bytes, as to and from another
-/// machine.
+/// Computes the parts of blocks of `block` shards. Requests and parts are passed as bytes, as if they were sent to
+/// another machine.
 fn elsewhere(
     documents: &Divided,
     ask: &Ask<'_>,
@@ -152,7 +152,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let (parts, stride) = parts(&documents, &s);
         let tree = sum_of(parts.clone(), stride);
         assert_eq!(tree.sums.points + tree.sums.skipped, 300);
-        // Workers that sum their shards one after the other, and then add their sums.
+        // Simulates workers that sum their own shards one after another, and then adds the sums of the workers.
         let plain = |workers: usize| {
             let held = parts.chunks(shards.div_ceil(workers));
             let chain = |parts: &[Part]| {
@@ -166,7 +166,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let sums: Vec<Part> = [1, 2, 4, 8].map(plain).to_vec();
         let agree = sums.iter().all(|sum| *sum == sums[0]);
         assert_eq!(agree, shards <= 2, "{shards} shards");
-        // The tree does not depend on workers: parts from any worker and in any order go to their positions.
+        // The tree does not depend on the workers. Parts from any worker and in any order go to their positions.
         let again = sum_of(parts.clone(), stride);
         assert_eq!(tree, again);
     }
@@ -226,7 +226,7 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
         let is_scored = |record: &Record| record.fields.contains_key("heldout_log_predictive");
         let scored: Vec<bool> = records.iter().map(is_scored).collect();
         assert!(scored.contains(&true));
-        // Shards are lost in a local step, or in a score.
+        // Shards fail either in a local step or in a score.
         let mut lost_in_scores = 0;
         for left in 0..12 {
             let mut kept: Vec<Vec<u8>> = Vec::new();

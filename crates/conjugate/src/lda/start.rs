@@ -1,10 +1,11 @@
-//! Initial topics, which are the words of dissimilar documents.
+//! Initial topics that consist of the words of dissimilar documents.
 //!
-//! Similar topics stay similar. If all topics start as the mean of the corpus with a little noise, a few of them
-//! attract all words before the others develop. Each topic therefore starts at a neighbourhood of documents. Documents
-//! of a sample are drawn with a probability that grows with their distance from the chosen neighbourhoods, as in
-//! k-means++ (Arthur and Vassilvitskii 2007). The documents nearest to a drawn document, and then to their mean,
-//! provide the words of a topic. Distances are cosines of log counts, weighted by log inverse document frequency.
+//! Topics that start out similar remain similar. If all topics start at the mean of the corpus with a little noise, a
+//! few of them attract all words before the others develop. Therefore each topic starts at a neighbourhood of
+//! documents. Documents are drawn from a sample with a probability that grows with their distance from the
+//! neighbourhoods that were already chosen, as in k-means++ (Arthur and Vassilvitskii 2007). The documents nearest to
+//! the drawn document, and then those nearest to their mean, provide the words of a topic. Distances are based on the
+//! cosine between log counts that are weighted by log inverse document frequency.
 
 use jensen_math::rng::{Purpose, Stream, permutation};
 use rayon::prelude::*;
@@ -17,12 +18,13 @@ const SAMPLE: Purpose = Purpose::new("documents to start topics from");
 const CENTRES: Purpose = Purpose::new("centres of first topics");
 
 const DOCUMENTS_A_TOPIC: usize = 20;
-/// Number of documents per neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
+/// Number of documents per neighbourhood. On 2 000 news articles with 50 topics, neighbourhoods of 20 documents lose
+/// 0.01 nats per word.
 const NEIGHBOURS: usize = 8;
 /// Share of a topic's words that comes from its neighbourhood. The other words come from the whole sample.
 const OWN: f64 = 0.5;
 
-/// A document as a sparse vector of length 1.
+/// A document as a sparse vector of unit length.
 struct Point {
     terms: Vec<u32>,
     weights: Vec<f32>,
@@ -56,7 +58,7 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
             |(&term, n): (&u32, &f32)| n.ln_1p() * (count / frequency[term as usize] as f32).ln();
         let mut weights: Vec<f32> = pairs.map(weigh).collect();
         let length = weights.iter().map(|w| w * w).sum::<f32>().sqrt();
-        // If all documents have all words of a document, its vector is zero.
+        // If a document contains only words that all documents contain, its vector is zero.
         let factor = 1.0 / length.max(f32::MIN_POSITIVE);
         weights.iter_mut().for_each(|w| *w *= factor);
         Point {
@@ -70,7 +72,7 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
 
 /// An index of the points by term. A centre has few terms, and points without common terms cost nothing.
 struct Index {
-    /// For each term, the offset of its points, followed by the total number of points.
+    /// The offset of each term's points, followed by the total number of points.
     starts: Vec<usize>,
     entries: Vec<(u32, f32)>,
     points: usize,
@@ -121,7 +123,7 @@ impl Index {
     }
 }
 
-/// Draws uniformly if all weights are 0.
+/// Draws an index with these weights, or uniformly if all weights are 0.
 fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     let total: f64 = weights.iter().sum();
     if total <= 0.0 {
@@ -156,14 +158,14 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
                 let closeness = f64::from(cosine / within.max(f32::MIN_POSITIVE));
                 *distant = distant.min(1.0 - closeness.min(1.0));
             }
-            // The document itself is chosen, even if it has no similar document.
+            // The document itself counts as chosen, even if it has no similar document.
             distant[first] = 0.0;
             near
         })
         .collect()
 }
 
-/// The total number of tokens is that of the documents.
+/// Returns initial topics. Their total number of tokens is that of the documents.
 pub(crate) fn of_documents(
     documents: &dyn Documents,
     alpha: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Comparison of topic models with a slow implementation in double precision that shares no code with the fast one.
+//! Compares topic models with a slow implementation in double precision that shares no code with the fast one.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
@@ -15,7 +15,7 @@ use crate::driver::{Driver, DriverSettings, Mode};
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::{GlobalTempering, LocalTempering, Temper};
 
-/// Some of the documents are empty.
+/// Returns a random corpus in which some documents are empty.
 pub(super) fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
     let mut corpus = MemoryDocuments::new(terms);
     for d in 0..documents {
@@ -36,8 +36,8 @@ pub(super) fn corpus(documents: usize, terms: usize) -> MemoryDocuments {
     corpus
 }
 
-/// The slow implementation of q of a single document at a temperature, with everything in logarithms and double
-/// precision.
+/// A slow implementation of q for a single document at a given temperature. It computes everything with logarithms and
+/// in double precision.
 struct Slow {
     gamma: Vec<f64>,
     phi: Vec<Vec<f64>>,
@@ -308,7 +308,7 @@ fn collapsed_steps_and_learned_priors_equal_the_slow_implementation() {
             let found = f64::from(after.lambda[i]) - after.eta + eta;
             assert!(error(found, *expected) < 2e-3, "{i}: {found} {expected}");
         }
-        // The bound is the mean-field bound, for topics of any origin.
+        // The bound is the mean-field bound, whatever the origin of the topics.
         let measure = Measure {
             energy: false,
             bound: true,
@@ -479,7 +479,7 @@ fn expected_powers_equal_gamma_functions() {
 
 #[test]
 fn a_local_temperature_maximises_its_objective() {
-    // Checks the fixed point, in which r follows from the energy at τ, and τ from r, with slow computations on a grid.
+    // Checks the fixed point by slow computations on a grid. There, r must follow from the energy at τ, and τ from r.
     let documents = corpus(4, 30);
     let (topics, alpha) = (4, 0.1);
     let mut s = settings(topics);
@@ -500,7 +500,7 @@ fn a_local_temperature_maximises_its_objective() {
     let table = power_table(&globals, &Knots::new(simd));
     let beta = log_beta(&globals);
     let discrete = LocalTempering::default();
-    // One prior of a continuous 1/T pulls it upwards, and the other pulls it downwards.
+    // One prior of a continuous 1/T pulls the inverse temperature upwards, and the other pulls it downwards.
     let beta_prior = |a, b| LocalTempering {
         beta: Some((a, b)),
         ..discrete.clone()
@@ -620,8 +620,8 @@ fn normalisers_between_nodes_are_interpolated() {
 
 #[test]
 fn packing_changes_nothing() {
-    // A sparse prior over many topics drops columns. The result must equal that of the slow implementation, which keeps
-    // all columns.
+    // With a sparse prior over many topics, columns are dropped. The result must equal that of the slow implementation,
+    // which keeps all columns.
     let documents = corpus(3, 60);
     let topics = 200;
     let engine = LdaEngine::new(&documents, None, &settings(topics), Simd::detect());
@@ -667,7 +667,7 @@ fn packing_changes_nothing() {
 
 #[test]
 fn completion_equals_an_exact_computation() {
-    // In documents of one repeated term, every split is the same, so the words to score are known.
+    // If a document consists of one repeated term, every split of it is the same, so the words to score are known.
     let mut documents = MemoryDocuments::new(4);
     for (term, n) in [(0, 6.0), (3, 4.0), (1, 1.0), (2, 5.0)] {
         documents
@@ -754,7 +754,7 @@ pub(super) fn driver<'a>(
     )
 }
 
-/// Returns settings for every policy, and for collapsed inference that learns all parameters.
+/// Returns settings for every policy, and settings of collapsed inference that learn all parameters.
 fn ways() -> Vec<LdaSettings> {
     let mut ways: Vec<LdaSettings> = policies()
         .into_iter()
@@ -927,7 +927,7 @@ fn unfit_input_is_named() {
 
 #[test]
 fn one_word_is_enough_for_a_local_step() {
-    // With 1/K as prior, the uniform start of a one-word document has weights of e^-250 on every topic.
+    // With a prior of 1/K, the uniform start of a one-word document has weights of e^-250 for every topic.
     let spec = Spec {
         simd: Simd::detect(),
         topics: 500,

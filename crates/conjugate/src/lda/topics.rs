@@ -1,17 +1,17 @@
-//! Fitted topics, which are the variational parameters of the word proportions.
+//! Fitted topics. They are the variational parameters of the word proportions.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use super::settings::Inference;
 
-/// The distribution q(β) of a fit, in which topic k is Dirichlet(λ_k·).
+/// The fitted distribution q(β), in which topic k has the distribution Dirichlet(λ_k·).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topics {
     /// Number K of topics.
     pub topics: usize,
     /// Number V of terms.
     pub terms: usize,
-    /// The method of local steps, which the proportions of new documents also use.
+    /// The method of the local steps. The proportions of new documents are computed by the same method.
     pub inference: Inference,
     /// Dirichlet parameters of a document's topic proportions, one per topic.
     pub alpha: Vec<f64>,
@@ -19,7 +19,7 @@ pub struct Topics {
     pub eta: f64,
     /// λ as a V × K array: `lambda[v * topics + k]`. Each element is at least η.
     pub lambda: Vec<f32>,
-    /// Number of stochastic steps, including steps of earlier fits.
+    /// Number of stochastic steps, including the steps of earlier fits.
     pub steps: u64,
     /// Number of documents that the statistics represent.
     pub population: f64,
@@ -45,7 +45,7 @@ impl Topics {
         }
     }
 
-    /// Returns the expected proportion of a term in every topic, `E[β_kv]` = λ_kv / Σ_v λ_kv, given
+    /// Returns the expected proportion of a term in every topic, `E[β_kv]` = λ_kv / Σ_v λ_kv. `totals` is the result of
     /// [`totals`](Self::totals).
     pub fn proportions<'a>(
         &'a self,
@@ -58,10 +58,10 @@ impl Topics {
             .map(|(&x, total)| f64::from(x) / total)
     }
 
-    /// Returns the `n` terms with the largest expected proportions in a topic, and these proportions. The largest is
-    /// first.
+    /// Returns the `n` terms with the largest expected proportions in a topic, together with these proportions, in
+    /// descending order.
     pub fn top_words(&self, topic: usize, n: usize) -> Vec<(u32, f64)> {
-        // The column is copied, because frequently used numbers are often adjacent.
+        // The column is copied, so that the numbers that the sort compares are adjacent in memory.
         let column = self.lambda.iter().skip(topic).step_by(self.topics);
         let column: Vec<f32> = column.copied().collect();
         let at = |term: usize| column[term];
@@ -80,7 +80,7 @@ impl Topics {
             .collect()
     }
 
-    /// Returns the share of each topic in all expected tokens: Σ_v (λ_kv − η), normalised over topics.
+    /// Returns the share of each topic in the expected tokens, which is Σ_v (λ_kv − η), normalised over topics.
     pub fn shares(&self) -> Vec<f64> {
         let prior = self.eta * self.terms as f64;
         let mut shares: Vec<f64> = self.totals().iter().map(|t| (t - prior).max(0.0)).collect();
@@ -111,7 +111,7 @@ impl Snapshot for Topics {
         let terms: usize = archive.get("terms")?;
         let priors = archive.vec_of("priors", 3)?;
         let lambda = archive.vec_of("lambda", topics * terms)?;
-        // Topics of earlier versions are mean-field topics, with one parameter for all.
+        // Topics of earlier versions are mean-field topics with a single parameter α.
         let alpha = match archive.vec("alpha") {
             Ok(_) => archive.vec_of("alpha", topics)?,
             Err(_) => vec![priors[0]; topics],

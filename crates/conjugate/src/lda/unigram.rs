@@ -1,4 +1,4 @@
-//! The unigram model as a baseline, which is one topic for all documents.
+//! The unigram model, which has a single topic for all documents and serves as a baseline.
 
 use jensen_math::special::lgamma;
 
@@ -7,7 +7,7 @@ use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 use crate::plain::{Plain, all_the_first};
 
-/// Fits one topic to all documents.
+/// Fits a single topic to all documents.
 pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     let eta = settings.eta();
     let counts = counts(documents);
@@ -23,8 +23,8 @@ pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     }
 }
 
-/// Computes the bounds of a model with a single topic, in nats: its log evidence, and the bound of a model with several
-/// topics of which one contains all words.
+/// Computes two bounds for a single topic, in nats: the log evidence of a model with one topic, and the bound of a
+/// model with several topics of which one contains all words.
 pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plain {
     let (eta, counts) = (settings.eta(), counts(documents));
     let (words, total) = (counts.len() as f64 * eta, counts.iter().sum::<f64>());

@@ -1,20 +1,21 @@
-//! Estimates prior correlations from the data.
+//! Estimates the correlations of a prior from the data.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
 use jensen_math::reduce::dot;
 
-/// The weights of independence to try are 10^(−k/2), with k from 0 to this. With the smallest weight, 10⁻¹⁰, a
-/// direction in which standardised rows have no spread gets a standard deviation of 10⁻⁵, far above rounding error.
+/// The weights of independence that are tried are 10^(−k/2), with k from 0 to this number. With the smallest weight,
+/// 10⁻¹⁰, a direction in which standardised rows have no spread has a standard deviation of 10⁻⁵, which is far above
+/// rounding error.
 const FINEST: i32 = 20;
 
 /// Computes the matrix (1 − w) R + w I row by row, where R is the correlation matrix of the complete rows. `rows`
-/// contains rows of `dim` numbers. The weight w maximises the mean log density of each row under a normal distribution
-/// of the other rows (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited training
-/// data, 1996, Eq. 12 and 17, with only this mixture).
+/// contains rows of `dim` numbers. The weight w maximises the mean log density of a row under the normal distribution
+/// that the other rows give (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited
+/// training data, 1996, Eq. 12 and 17, with this mixture only).
 ///
-/// For few rows, w is near 1. If columns nearly determine each other and there are many rows, w is as small as the
-/// remaining variance of the columns.
+/// With few rows, w is near 1. If columns nearly determine each other and there are many rows, w is as small as the
+/// variance that remains in each column given the others.
 pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
     let complete = rows
         .chunks_exact(dim.max(1))
@@ -29,7 +30,7 @@ pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
             out.iter_mut().zip(row).for_each(|(o, y)| *o += share * y);
         }
     }
-    // A column without spread also has a correlation of 1 with itself.
+    // A column without spread nevertheless has a correlation of 1 with itself.
     (0..dim).for_each(|i| out[i * dim + i] = 1.0);
     let weight = weight(dim, &rows, &out);
     for i in 0..dim {
@@ -71,10 +72,10 @@ fn weight(dim: usize, rows: &[f64], correlation: &[f64]) -> f64 {
     best.0
 }
 
-/// Computes Σ over rows of the log density of a row under the normal distribution of the others, in nats. It is
-/// computed from squared coordinates along the eigenvectors. Without a row, the covariance of the n others is (n S −
-/// n/(n − 1) x xᵀ)/(n − 1). Because this is a rank-one update, its determinant and inverse have closed forms (Hoffbeck
-/// and Landgrebe, Eq. 20).
+/// Computes the sum over rows of the log density of a row under the normal distribution that the other rows give, in
+/// nats. The computation uses squared coordinates along the eigenvectors. The covariance of the n rows other than x is
+/// (n S − n/(n − 1) x xᵀ)/(n − 1). This is a rank-one update, so its determinant and inverse have closed forms
+/// (Hoffbeck and Landgrebe, Eq. 20).
 fn left_out(squares: &[f64], values: &[f64], weight: f64) -> f64 {
     let dim = values.len().max(1);
     let n = (squares.len() / dim) as f64;
@@ -158,7 +159,7 @@ mod tests {
         let found = correlation(6, &few);
         let strongest = (0..36).filter(|at| at % 7 != 0).map(|at| found[at].abs());
         assert!(strongest.fold(0.0, f64::max) < 0.7);
-        // Without complete rows, columns are independent.
+        // Without complete rows, the columns are treated as independent.
         let gaps = [1.0, f64::NAN, f64::NAN, 2.0];
         assert_eq!(correlation(2, &gaps), [1.0, 0.0, 0.0, 1.0]);
     }

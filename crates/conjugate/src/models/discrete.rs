@@ -1,4 +1,4 @@
-//! Components over binary vectors, categories and vectors of counts.
+//! Components over binary vectors, categories, and vectors of counts.
 
 use crate::family::ExponentialFamily;
 use crate::models::mixture::Components;
@@ -6,7 +6,7 @@ use crate::models::mixture::Components;
 use jensen_math::special;
 use jensen_math::sum::ColumnMoments;
 
-/// Components of independent binary variables with Beta priors. Values that are missing at random have no effect.
+/// Components of independent binary variables with beta priors. Values that are missing at random have no effect.
 pub struct Bernoullis {
     dim: usize,
     concentration: f64,
@@ -14,7 +14,7 @@ pub struct Bernoullis {
 }
 
 impl Bernoullis {
-    /// Creates components over rows of `dim` binary values, with Beta(½, ½) priors (Jeffreys').
+    /// Creates components over rows of `dim` binary values, with Beta(½, ½) priors (Jeffreys priors).
     pub fn new(dim: usize, data: Vec<bool>) -> Self {
         Self::with_prior(dim, 0.5, data.into_iter().map(Some).collect())
     }
@@ -34,7 +34,7 @@ impl Bernoullis {
         row.iter().enumerate().filter_map(|(d, x)| Some((d, (*x)?)))
     }
 
-    /// Returns the expected probabilities of a component from its natural parameters.
+    /// Computes the expected probabilities of a component from its natural parameters.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<f64> {
         lambda
             .chunks_exact(2)
@@ -52,7 +52,7 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
-    /// Points without any known value have size 0.
+    /// Returns the size of a point, which is 0 if none of its values is known.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -80,8 +80,8 @@ impl Components for Bernoullis {
     }
 }
 
-/// Components over vectors of counts with symmetric Dirichlet priors. Counts are treated as ordered draws, without the
-/// multinomial coefficient.
+/// Components over vectors of counts with symmetric Dirichlet priors. The counts are treated as ordered draws, so
+/// densities do not contain the multinomial coefficient.
 pub struct Multinomials {
     dim: usize,
     concentration: f64,
@@ -102,7 +102,7 @@ impl Multinomials {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Returns the expected proportions of a component from its natural parameters.
+    /// Computes the expected proportions of a component from its natural parameters.
     pub fn proportions(&self, lambda: &[f64]) -> Vec<f64> {
         let total: f64 = lambda.iter().sum();
         lambda.iter().map(|x| x / total).collect()
@@ -146,7 +146,7 @@ impl Components for Multinomials {
     }
 }
 
-/// Components of independent Poisson counts with Gamma priors of their rates. Values that are missing at random have no
+/// Components of independent Poisson counts with gamma priors on their rates. Values that are missing at random have no
 /// effect.
 pub struct Poissons {
     dim: usize,
@@ -154,17 +154,18 @@ pub struct Poissons {
     data: Vec<f64>,
 }
 
-/// Shape of the prior of a rate, whose mean is the column's mean. One half is the shape of the Jeffreys prior. The
-/// prior then has a standard deviation of 1.4 times its mean, and counts as half a row.
+/// Shape of the prior of a rate. The mean of the prior is the mean of the column. One half is the shape of the Jeffreys
+/// prior. With it, the prior has a standard deviation of 1.4 times its mean and counts as half a row.
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
-    /// Creates components over rows of `dim` counts, with NaN for missing ones. The prior is estimated from these rows.
+    /// Creates components over rows of `dim` counts, with NaN for missing counts. The prior is estimated from these
+    /// rows.
     pub fn new(dim: usize, data: Vec<f64>) -> Self {
         let columns = ColumnMoments::of(dim, &data);
         Self {
             dim,
-            // A column of zeros also needs a proper prior.
+            // A column that contains only zeros also needs a proper prior.
             means: columns
                 .iter()
                 .map(|column| if column.mean > 0.0 { column.mean } else { 1.0 })
@@ -178,7 +179,7 @@ impl Poissons {
         row.iter().copied().enumerate().filter(|(_, x)| !x.is_nan())
     }
 
-    /// Returns the expected rates of a component from its natural parameters.
+    /// Computes the expected rates of a component from its natural parameters.
     pub fn rates(&self, lambda: &[f64]) -> Vec<f64> {
         lambda.chunks_exact(2).map(|l| l[0] / l[1]).collect()
     }
@@ -193,7 +194,7 @@ impl Components for Poissons {
         self.data.len() / self.dim
     }
 
-    /// Points without any known value have size 0.
+    /// Returns the size of a point, which is 0 if none of its values is known.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -221,9 +222,9 @@ impl Components for Poissons {
         }
     }
 
-    /// Sums outwards from the mode until a term is negligible. If the terms are wide and far from zero, steps of a
-    /// sixteenth of their standard deviation suffice. The sum and the trapezoidal rule then agree to all digits,
-    /// because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
+    /// Sums outwards from the mode until a term is negligible. If the distribution is wide and far from zero, the sum
+    /// takes only points that are a sixteenth of a standard deviation apart. The sum and the trapezoidal rule then
+    /// agree to all digits, because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         if s == 0.0 {
             return f64::INFINITY;
@@ -233,7 +234,7 @@ impl Components for Poissons {
             let rate = t[0].exp();
             let mode = rate.floor();
             let top = term(mode);
-            // Zero is more than ten standard deviations √(λ/s) below the mode.
+            // In this case zero is more than ten standard deviations √(λ/s) below the mode.
             let wide = if s * rate > 100.0 {
                 ((rate / s).sqrt() / 16.0).floor().max(1.0)
             } else {
@@ -257,10 +258,10 @@ impl Components for Poissons {
     }
 }
 
-/// Components of independent categorical columns, each with its own number of categories and a symmetric Dirichlet
-/// prior. Values that are missing at random have no effect.
+/// Components of independent categorical columns. Each column has its own number of categories and a symmetric
+/// Dirichlet prior. Values that are missing at random have no effect.
 pub struct Categoricals {
-    /// Offset of each column's categories among all categories, followed by the total number of categories.
+    /// The offset of each column's categories among all categories, followed by the total number of categories.
     starts: Vec<usize>,
     concentration: f64,
     data: Vec<Option<usize>>,
@@ -287,7 +288,7 @@ impl Categoricals {
         positions.filter_map(|(category, start)| Some(start + (*category)?))
     }
 
-    /// Returns the expected probabilities of a component from its natural parameters, column by column.
+    /// Computes the expected probabilities of a component from its natural parameters, column by column.
     pub fn probabilities(&self, lambda: &[f64]) -> Vec<Vec<f64>> {
         let columns = self.starts.windows(2).map(|pair| &lambda[pair[0]..pair[1]]);
         columns
@@ -308,7 +309,7 @@ impl Components for Categoricals {
         self.data.len() / (self.starts.len() - 1)
     }
 
-    /// Points without any known value have size 0.
+    /// Returns the size of a point, which is 0 if none of its values is known.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }

@@ -1,9 +1,10 @@
-//! The factorial mixture, in which a point is the sum of the active factors and noise.
+//! The factorial mixture, in which a point is the sum of its active factors and noise.
 //!
-//! x_n = Σ_k z_nk μ_k + ε_n, z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I), ε_n ~ N(0, σ_n I), where σ_n and σ_μ are variances
-//! (Ghahramani 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint normal posterior whose
-//! K × K precision all dimensions share, and q(M) of that form is the exact optimum for given q(z). In the reference
-//! that the paper gives for the updates, q(μ) factorises over k: [`FactorialMixture::independent`].
+//! The model is x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I) and ε_n ~ N(0, σ_n I), where σ_n
+//! and σ_μ are variances (Ghahramani 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint
+//! normal posterior with a K × K precision that all dimensions share. A q(M) of this form is the exact optimum for
+//! given q(z). The reference that the paper gives for the updates uses a q(μ) that factorises over k, which
+//! [`FactorialMixture::independent`] selects.
 
 use std::ops::Range;
 
@@ -31,13 +32,14 @@ pub struct FactorialSettings {
     pub activation: f64,
 }
 
-/// The initialisation of factors.
+/// The initialisation of the factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FactorialStart {
-    /// Draws from their prior, as in the paper.
+    /// Draws of the factors from their prior, as in the paper.
     #[default]
     Prior,
-    /// The residuals of points after the previous factors, chosen by the rule of k-means++ for centres.
+    /// Residuals of points after the previous factors. The points are chosen by the rule with which k-means++ chooses
+    /// centres.
     Points,
 }
 
@@ -53,11 +55,11 @@ pub struct FactorialMixture {
 }
 
 const SWEEPS: u32 = 50;
-/// A point's q(z) has converged when no probability changes by more than this in a sweep.
+/// A point's q(z) has converged when a sweep changes no probability by more than this.
 const SETTLED: f64 = 1e-5;
 
 impl FactorialMixture {
-    /// Creates a mixture over `data`, which has rows of `dim` numbers.
+    /// Creates a mixture over `data`, which contains rows of `dim` numbers.
     ///
     /// # Errors
     /// Fails with a sentence for the user if a setting is out of range.
@@ -113,8 +115,8 @@ impl FactorialMixture {
         Self { start, ..self }
     }
 
-    /// Restricts q to q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q, and precisions A_kk.
-    /// They are too large where factors share points.
+    /// Restricts q to the form q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q, and the
+    /// precisions A_kk. These precisions are too large where factors share points.
     #[must_use]
     pub fn independent(self) -> Self {
         Self {
@@ -124,8 +126,8 @@ impl FactorialMixture {
     }
 
     /// Returns the variance of the noise under q: E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points. If q is
-    /// near the posterior of a well-specified model, this is near the noise variance, because posterior expectations of
-    /// the noise average to its variance.
+    /// near the posterior of a well-specified model, the result is near the noise variance, because posterior
+    /// expectations of the squared noise average to this variance.
     pub fn noise(&self, lambda: &[f64]) -> f64 {
         let expected = self.blocks.expectations(lambda);
         let distances: Vec<f64> = (0..self.points())
@@ -139,7 +141,7 @@ impl FactorialMixture {
         distances.iter().sum::<f64>() / (self.points() * self.dim).max(1) as f64
     }
 
-    /// Computes E_q[‖x − Σ_k z_k μ_k‖²] of a point whose factors are active with probabilities `on`.
+    /// Computes E_q[‖x − Σ_k z_k μ_k‖²] for a point whose factors are active with probabilities `on`.
     fn distance(&self, expected: &[f64], point: usize, on: &[f64]) -> f64 {
         let (k, dim) = (self.settings.factors, self.dim);
         let (means, half) = expected.split_at(k * dim);
@@ -153,9 +155,10 @@ impl FactorialMixture {
         distance
     }
 
-    /// Draws factors from the prior, and shortens them so that a point two standard deviations along a factor is
-    /// halfway to it. In many dimensions draws are far from all points, so without this step no factor would ever be
-    /// active, and all would stay 0. A few points with little noise can still turn all factors off.
+    /// Draws factors from the prior, and shortens them so that a point that is two standard deviations along a factor
+    /// is halfway to the factor. In many dimensions, draws from the prior are far from all points. Without this step no
+    /// factor would ever be active, and all would stay 0. A few points with little noise can still turn off all
+    /// factors.
     fn draws(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let deviation = self.settings.factor_variance.sqrt();
@@ -166,7 +169,7 @@ impl FactorialMixture {
             .collect()
     }
 
-    /// Returns the expected factors, K rows of `dim` numbers.
+    /// Returns the expected factors as K rows of `dim` numbers.
     pub fn factors(&self, lambda: &[f64]) -> Vec<f64> {
         let mut t = self.blocks.expectations(lambda);
         t.truncate(self.settings.factors * self.dim);
@@ -189,7 +192,8 @@ impl ConjugateModel for FactorialMixture {
         &self.blocks
     }
 
-    /// The factors have the precision of a posterior that has seen every factor as often as expected.
+    /// Returns initial natural parameters. The factors have the precision of a posterior that has seen every factor as
+    /// often as expected.
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let mut lambda = self.blocks.prior().to_vec();
@@ -307,9 +311,9 @@ impl ConjugateModel for FactorialMixture {
         }
     }
 
-    /// Tempers the whole density, including the noise's normaliser: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π σ_n) −
-    /// log s). The paper's supplement C does not temper the noise's normaliser. Here the energy and this function both
-    /// include it, so r is the same.
+    /// Tempers the whole density, including the normaliser of the noise: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
+    /// σ_n) − log s). Supplement C of the paper does not temper the normaliser of the noise. Here both the energy and
+    /// this function include it, so r is the same.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();
@@ -322,18 +326,19 @@ impl ConjugateModel for FactorialMixture {
     }
 }
 
-/// A start from points, one factor at a time. A point is drawn with a probability that grows with its residual, beyond
-/// noise, under the factors so far, as in k-means++ (Arthur and Vassilvitskii 2007). Its residual becomes the next
-/// factor. The factor then becomes the average residual of the points that it improves.
+/// Starts the factors from points, one factor at a time. A point is drawn with a probability that grows with its
+/// residual under the factors so far, beyond the noise, as in k-means++ (Arthur and Vassilvitskii 2007). The residual
+/// of this point becomes the next factor. The factor is then replaced by the average residual of the points that it
+/// improves.
 ///
-/// With random factors, one factor often covers two images. In trials with 2 000 points of eight images (as in the
-/// tempering paper's Figure 4), none of 20 random starts found all images in 120 iterations, whereas 12 of 20 pursuits
-/// did.
+/// If the factors start at random, one factor often covers two images. In trials with 2 000 points of eight images (as
+/// in Figure 4 of the tempering paper), none of 20 random starts found all images within 120 iterations, whereas 12 of
+/// 20 starts from points did.
 struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
-    /// Probabilities of the factors so far, one row per factor.
+    /// The activation probabilities of the factors so far, one row per factor.
     on: Vec<Vec<f64>>,
-    /// Inner products of the factors so far with the points, in the same layout.
+    /// The inner products of the factors so far with the points, in the same layout.
     dots: Vec<Vec<f64>>,
     found: Vec<Vec<f64>>,
 }

@@ -1,4 +1,4 @@
-//! Gaussian components: real vectors with full or diagonal covariance matrices.
+//! Gaussian components over real vectors, with full or diagonal covariance matrices.
 
 use crate::family::ExponentialFamily;
 use crate::models::correlation::correlation;
@@ -8,26 +8,27 @@ use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::sum::ColumnMoments;
 use jensen_math::{dense, special};
 
-/// The shape of covariance matrices.
+/// The form of the covariance matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covariance {
-    /// Any covariance matrix, with normal-Wishart priors.
+    /// Arbitrary covariance matrices, with normal-Wishart priors.
     Full,
-    /// A diagonal covariance matrix, with normal-gamma priors.
+    /// Diagonal covariance matrices, with normal-gamma priors.
     Diagonal,
 }
 
-/// The prior of Gaussian components, in units of the data. Its mean is the mean of the data, and its variances are
-/// shares of the variances of the data. It has no correlations unless they are estimated from rows
+/// The prior of Gaussian components, relative to the data. Its mean is the mean of the data, and its variances are
+/// shares of the variances of the data. It has no correlations, unless they are estimated from rows
 /// ([`Gaussians::with_correlation_of`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianPrior {
-    /// Weight of the prior mean, as a number of points.
+    /// Weight of the prior mean, expressed as a number of points.
     pub mean_weight: f64,
-    /// The variance within a component (the inverse of its expected precision), as a share of the column's variance.
+    /// The variance within a component, as a share of the column's variance. It is the inverse of the expected
+    /// precision.
     pub variance: f64,
-    /// Weight of the prior variance, as a number of points. It is twice the shape of a gamma distribution of
-    /// precisions. The degrees of freedom of a Wishart distribution are this weight plus its dimension minus one.
+    /// Weight of the prior variance, expressed as a number of points. It is twice the shape of the gamma distribution
+    /// of a precision. For a Wishart distribution, the degrees of freedom are this weight plus the dimension minus one.
     pub variance_weight: f64,
 }
 
@@ -41,25 +42,25 @@ impl Default for GaussianPrior {
     }
 }
 
-/// Gaussian components over rows of real numbers. NaN marks a value that is missing at random.
+/// Gaussian components over rows of real numbers, in which NaN marks a value that is missing at random.
 ///
 /// Inference integrates out missing values. If columns are independent given the component, missing values have no
-/// effect. Otherwise q has a normal distribution of a point's missing values for each component.
+/// effect. Otherwise, q contains a normal distribution of a point's missing values for each component.
 pub struct Gaussians {
     covariance: Covariance,
     dim: usize,
     data: Vec<f64>,
     centre: Vec<f64>,
     variance: Vec<f64>,
-    /// Prior correlations within a component with a full covariance matrix, row by row.
+    /// Prior correlations within a component that has a full covariance matrix, row by row.
     correlation: Vec<f64>,
     weights: GaussianPrior,
-    /// Logarithms of the columns' scales, for densities in the original units of standardised data.
+    /// Logarithms of the scales of the columns. They convert densities of standardised data to the original units.
     log_scales: Vec<f64>,
 }
 
 impl Gaussians {
-    /// Creates components over `data`, which has rows of `dim` numbers. The prior is estimated from these rows.
+    /// Creates components over `data`, which contains rows of `dim` numbers. The prior is estimated from these rows.
     pub fn new(covariance: Covariance, dim: usize, data: Vec<f64>) -> Self {
         Self::with_prior(covariance, dim, data, GaussianPrior::default())
     }
@@ -75,7 +76,7 @@ impl Gaussians {
         Self::with_columns(covariance, data, &columns, weights)
     }
 
-    /// Creates components over `data`, with the prior for columns with these moments.
+    /// Creates components over `data`, with the prior for columns that have these moments.
     pub fn with_columns(
         covariance: Covariance,
         data: Vec<f64>,
@@ -101,15 +102,16 @@ impl Gaussians {
         }
     }
 
-    /// Declares that the values are standardised, and sets the logarithm of each column's scale. Densities then refer
-    /// to the original values.
+    /// Declares that the values are standardised, and sets the logarithm of the scale of each column. Densities then
+    /// refer to the original values.
     #[must_use]
     pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
         Self { log_scales, ..self }
     }
 
-    /// Adds prior correlations of full covariance matrices, estimated from rows and shrunk by leave-one-out. If a
-    /// linear combination of columns has a small conditional variance in the data, it then also has one in the prior.
+    /// Adds prior correlations of full covariance matrices. They are estimated from rows, and leave-one-out densities
+    /// determine how far they are shrunk. If a linear combination of columns has a small conditional variance in the
+    /// data, it then also has a small one in the prior.
     #[must_use]
     pub fn with_correlation_of(self, rows: &[f64]) -> Self {
         match self.covariance {
@@ -121,7 +123,7 @@ impl Gaussians {
         }
     }
 
-    /// Returns the same components and prior over other rows, such as held-out data.
+    /// Returns the same components with the same prior over other rows, such as held-out data.
     pub fn with_data(&self, data: Vec<f64>) -> Self {
         Self {
             covariance: self.covariance,
@@ -143,7 +145,7 @@ impl Gaussians {
             .sum()
     }
 
-    /// Returns the shape of covariance matrices.
+    /// Returns the form of the covariance matrices.
     pub fn shape(&self) -> Covariance {
         self.covariance
     }
@@ -157,7 +159,7 @@ impl Gaussians {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Returns the expected mean of a component from its natural parameters.
+    /// Computes the expected mean of a component from its natural parameters.
     pub fn mean(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => lambda[..self.dim]
@@ -168,8 +170,8 @@ impl Gaussians {
         }
     }
 
-    /// Returns a component's covariance matrix, which is the inverse of its expected precision, in row-major order. For
-    /// diagonal covariance matrices it returns only the diagonal.
+    /// Computes the covariance matrix of a component in row-major order. It is the inverse of the expected precision.
+    /// For diagonal covariance matrices, the function returns only the diagonal.
     pub fn covariance(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
             Covariance::Full => {
@@ -211,7 +213,7 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
-    /// Points without any known value have size 0.
+    /// Returns the size of a point, which is 0 if none of its values is known.
     fn size(&self, point: usize) -> f64 {
         let known = self.row(point).iter().any(|x| !x.is_nan());
         f64::from(u8::from(known))
@@ -286,7 +288,7 @@ impl Components for Gaussians {
         let d = self.dim;
         match self.covariance {
             Covariance::Full => {
-                // In starts, a missing value has the mean and the variance of its column.
+                // In starts, a missing value is replaced by the mean and the variance of its column.
                 let at = |i: usize| if x[i].is_nan() { self.centre[i] } else { x[i] };
                 for i in 0..d {
                     out[i] += weight * at(i);
@@ -314,8 +316,8 @@ impl Components for Gaussians {
         }
     }
 
-    /// Given the observed values o, the missing values m of a row are normal. With P = `E[Λ]`, their precision is P_mm,
-    /// divided by T at temperature T. Their mean is P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
+    /// Given the observed values o of a row, the missing values m are normal. With P = `E[Λ]`, their precision is P_mm,
+    /// or P_mm/T at temperature T. Their mean is P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
     fn complete(
         &self,
         t: &[f64],
@@ -377,7 +379,7 @@ impl Components for Gaussians {
         })
     }
 
-    /// The density is that of a multivariate Student's t, marginalised to the known columns.
+    /// Computes the density of a multivariate Student t distribution, marginalised to the known columns.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         if self.covariance == Covariance::Diagonal {
             return None;
@@ -428,14 +430,15 @@ impl Components for Gaussians {
         -rows.map(|x| self.log_scale(x)).sum::<f64>()
     }
 
-    /// Merged components with their own variances explain the whole spread of the data, and remain merged at every
+    /// Merged components with their own variances explain the whole spread of the data, and they remain merged at every
     /// temperature above 1. In a trial with three clusters in one dimension, minibatch fits reached −904 nats after 30
-    /// passes with a share of 0.9, −919 with 0.5, and −913 without. Batch fits agreed.
+    /// passes with a share of 0.9, −919 with a share of 0.5, and −913 without a share. Batch fits gave the same
+    /// ranking.
     fn lean(&self) -> f64 {
         0.9
     }
 
-    /// Precisions near 0 have so much prior mass that the tempered likelihoods of many points are not integrable.
+    /// Precisions near 0 have so much prior mass that the tempered likelihood of many points is not integrable.
     fn partition_is_finite(&self) -> bool {
         false
     }

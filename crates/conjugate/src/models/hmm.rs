@@ -1,5 +1,5 @@
-//! Hidden Markov models whose states emit rows like any kind of component. A data point is a sequence, and its local
-//! step is the forward–backward algorithm.
+//! Hidden Markov models, whose states emit rows in the same way as components of any kind. A data point is a whole
+//! sequence, and its local step is the forward–backward algorithm.
 
 use std::ops::Range;
 
@@ -10,21 +10,21 @@ use crate::model::{ConjugateModel, Local};
 use crate::models::mixture::{Components, seeded};
 use crate::plain::{Plain, all_the_first, alone};
 
-/// Sequences with K hidden states, each of which emits rows like a component of a mixture. The first state and each row
-/// of the transition matrix have Dirichlet priors.
+/// Sequences with K hidden states, each of which emits rows like a component of a mixture. The distribution of the
+/// first state and each row of the transition matrix have Dirichlet priors.
 pub struct HiddenMarkov<C> {
     emissions: C,
-    /// Start of each sequence among the rows, followed by the end of the last sequence.
+    /// The index of the first row of each sequence, followed by the end of the last sequence.
     starts: Vec<usize>,
     k: usize,
     width: usize,
     blocks: Blocks,
 }
 
-/// The marginals of the last sequence in a local step.
+/// The marginals of the last sequence for which a local step was made.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
-    /// Marginals q(z_t = k), one row per step.
+    /// The marginals q(z_t = k), with one row per step.
     pub states: Vec<f64>,
     /// Expected numbers of transitions, Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
@@ -52,7 +52,7 @@ impl ChainScratch {
         zeros(&mut self.transitions, k * k);
     }
 
-    /// Each row is normalised. Returns the sum of the logarithms of the scales.
+    /// Makes the forward pass, in which each row is normalised. Returns the sum of the logarithms of the normalisers.
     fn forward(&mut self, begin: &[f64], next: &[f64]) -> f64 {
         let k = begin.len();
         let mut log_scale = 0.0;
@@ -131,8 +131,8 @@ impl ChainScratch {
 }
 
 impl<C: Components> HiddenMarkov<C> {
-    /// Creates chains over the rows of `emissions`. Sequence i has the rows `starts[i]..starts[i + 1]`. `starts` begins
-    /// with 0, ascends and ends with the number of rows.
+    /// Creates chains over the rows of `emissions`. Sequence i consists of the rows `starts[i]..starts[i + 1]`.
+    /// `starts` must begin with 0, ascend, and end with the number of rows.
     ///
     /// # Errors
     /// Fails if `starts` does not meet these conditions.
@@ -170,8 +170,8 @@ impl<C: Components> HiddenMarkov<C> {
         })
     }
 
-    /// Returns the number of states k of chains with natural parameters `lambda`. λ has k + k² + k · (parameters of a
-    /// state) elements.
+    /// Returns the number of states k of chains whose natural parameters are `lambda`. The length of λ is k + k² + k ·
+    /// (parameters of a state).
     pub fn states_of(emissions: &C, lambda: &[f64]) -> usize {
         let prior = emissions.prior();
         let width: usize = prior.iter().map(|(family, _)| family.len()).sum();
@@ -179,7 +179,7 @@ impl<C: Components> HiddenMarkov<C> {
         (half.mul_add(half, lambda.len() as f64).sqrt() - half).round() as usize
     }
 
-    /// Returns the emissions with their data.
+    /// Returns the emissions together with their data.
     pub fn emissions(&self) -> &C {
         &self.emissions
     }
@@ -190,7 +190,7 @@ impl<C: Components> HiddenMarkov<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Returns the expected transition probabilities, one row per state.
+    /// Returns the expected transition probabilities, with one row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)
@@ -201,8 +201,8 @@ impl<C: Components> HiddenMarkov<C> {
             .collect()
     }
 
-    /// Returns the path of states of a sequence with the largest q, by Viterbi's algorithm. q is proportional to the
-    /// exponential of the expected log density with parameters `expected`.
+    /// Returns the most probable path of states under q for a sequence, by Viterbi's algorithm. q is proportional to
+    /// the exponential of the expected log density with the expectations `expected`.
     pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
         let k = self.k;
         let (first, last) = (self.starts[point], self.starts[point + 1]);
@@ -211,7 +211,7 @@ impl<C: Components> HiddenMarkov<C> {
             self.emissions.log_density(self.state(expected, i), t)
         };
         let steps = last - first;
-        // The previous state on the best path to each state, one row per step.
+        // The previous state on the best path to each state, with one row per step.
         let mut before = vec![0; steps * k];
         let mut best: Vec<f64> = Vec::new();
         for t in 0..steps {
@@ -287,7 +287,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         let mut lambda = self.blocks.prior().to_vec();
         let share = self.emissions.points() as f64 / k as f64;
         for i in 0..k {
-            // The start has persistent states, which distinguishes them from mixture components.
+            // In the start, states are persistent, which distinguishes them from mixture components.
             let row = &mut lambda[k + i * k..k + (i + 1) * k];
             row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
             row[i] += 0.5 * share;
@@ -300,8 +300,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         self.emissions.lean()
     }
 
-    /// The ranges contain only the emissions. States with equal emissions therefore count as one state, whatever their
-    /// transitions.
+    /// Returns ranges that contain only the emissions. Therefore states with equal emissions count as one state,
+    /// whatever their transitions are.
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()
@@ -341,8 +341,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         log_z += scratch.forward(&begin, &next);
         scratch.backward(&next);
         scratch.marginals(&next);
-        // `zip` stops at the end of the shorter operand, so only the first row of the states is combined with the first
-        // states' probabilities.
+        // `zip` stops at the end of the shorter operand, so only the first row of the states is combined with the
+        // probabilities of the first state.
         let sum = |q: &[f64], log: &[f64]| -> f64 { q.iter().zip(log).map(|(q, l)| q * l).sum() };
         let energy = sum(&scratch.states, &scratch.emission)
             + sum(&scratch.states, log_first)
@@ -396,7 +396,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     }
 }
 
-/// Returns the index of the largest number, or of the first one if several are equal.
+/// Returns the index of the largest number, or the first such index if several are equal.
 fn largest(numbers: impl Iterator<Item = f64>) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
     for (i, x) in numbers.enumerate() {

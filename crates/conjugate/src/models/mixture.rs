@@ -1,4 +1,4 @@
-//! Mixtures with symmetric Dirichlet weights over components of any kind.
+//! Mixtures over components of any kind, whose weights have a symmetric Dirichlet prior.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::pointwise::{VectorGlobals, untempered_bound};
 use crate::policy::softmax;
 use crate::shards::PointShards;
 
-/// The components of a mixture (or the states of a chain), with their data.
+/// The components of a mixture, or the states of a chain, together with their data.
 pub trait Components: Sync {
     /// Returns the name of the components in files.
     fn name(&self) -> &'static str;
@@ -20,30 +20,31 @@ pub trait Components: Sync {
     /// Returns the number of data points.
     fn points(&self) -> usize;
 
-    /// Returns the size on which a point's normaliser depends. A point of size 0 is skipped.
+    /// Returns the size on which a point's normaliser depends. Points of size 0 are skipped.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
     }
 
-    /// Returns the distinct sizes of points with their numbers; see [`ConjugateModel::sizes`].
+    /// Returns the distinct sizes of points, each with the number of points that have it (see
+    /// [`ConjugateModel::sizes`]).
     fn sizes(&self) -> Vec<(f64, f64)> {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// Returns the shards that have the points; see [`ConjugateModel::elsewhere`].
+    /// Returns the shards that have the points (see [`ConjugateModel::elsewhere`]).
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
 
-    /// Adds `weight` · T(x) for every point, to initialise components.
+    /// Adds `weight` · T(x) for every point, for the initialisation of components.
     fn add_all(&self, weight: f64, out: &mut [f64]) {
         for point in 0..self.points() {
             self.add(point, weight, out);
         }
     }
 
-    /// Returns the points that the choice of starts uses.
+    /// Returns the points from which starts are chosen.
     fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
         looked_at(self.points(), stream).unwrap_or_else(|| (0..self.points()).collect())
     }
@@ -51,14 +52,15 @@ pub trait Components: Sync {
     /// Returns the families and prior parameters of one component, block by block.
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)>;
 
-    /// Returns `E[log p(x | component)]` if `t` is `E[t]`, or log p if it is a value of t.
+    /// Returns `E[log p(x | component)]` if `t` is `E[t]`, and log p(x | component) if `t` is a value of t.
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
-    /// Adds `weight` · T(x), to initialise components. A guess replaces missing values that do not drop out.
+    /// Adds `weight` · T(x), for the initialisation of components. Missing values that do not drop out are replaced by
+    /// a guess.
     fn add(&self, point: usize, weight: f64, out: &mut [f64]);
 
     /// Integrates out the missing values of a point at an inverse temperature, and appends E[T(x)] under their
-    /// distribution to `statistics`. Returns `None` if no values are missing, or if they drop out of
+    /// distribution to `statistics`. Returns `None` if no values are missing, or if missing values drop out of
     /// [`log_density`](Self::log_density) and [`add`](Self::add).
     fn complete(
         &self,
@@ -71,27 +73,28 @@ pub trait Components: Sync {
         None
     }
 
-    /// Returns log ∫ p(x | component) q(component), in nats. Components implement it if a(λ + T(x)) is unavailable
-    /// because of missing values, or is slower.
+    /// Returns log ∫ p(x | component) q(component), in nats. Components implement this method if a(λ + T(x)) is
+    /// unavailable because of missing values, or if a(λ + T(x)) is slower.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         let _ = (lambda, point);
         None
     }
 
-    /// Returns log ∫ p(x | component)^s dx for a point of size `size`, at a value `t` of the statistics' coefficients.
+    /// Returns log ∫ p(x | component)^s dx for a point of size `size`, where `t` is a value of the statistics'
+    /// coefficients.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// Returns the effect of the data's units on the bound; see [`ConjugateModel::log_jacobian`].
+    /// Returns the effect of the data's units on the bound (see [`ConjugateModel::log_jacobian`]).
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// Returns the largest share of the random start in hot iterations; see [`ConjugateModel::lean`].
+    /// Returns the largest share of the random start in hot iterations (see [`ConjugateModel::lean`]).
     fn lean(&self) -> f64 {
         0.1
     }
 
-    /// Returns whether C(T) is finite; see [`ConjugateModel::partition_is_finite`].
+    /// Returns whether C(T) is finite (see [`ConjugateModel::partition_is_finite`]).
     fn partition_is_finite(&self) -> bool {
         true
     }
@@ -102,12 +105,12 @@ pub trait Components: Sync {
 pub struct Completed {
     /// The integral log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
     pub log_integral: f64,
-    /// The mean of E[log p(x | component)] over the missing values, under the distribution whose density is
-    /// proportional to that integrand.
+    /// The mean of E[log p(x | component)] over the missing values. The density of their distribution is proportional
+    /// to the integrand of `log_integral`.
     pub energy: f64,
 }
 
-/// Several models can share components and their data by reference.
+/// Several models can refer to the same components and data.
 impl<C: Components> Components for &C {
     fn name(&self) -> &'static str {
         (**self).name()
@@ -182,7 +185,7 @@ impl<C: Components> Components for &C {
 
 const LOOKED_AT: usize = 10_000;
 
-/// The result is `None` if all points are used.
+/// Returns the points from which starts are chosen, or `None` for all points.
 pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
     let any = |_| stream.below(points as u64) as usize;
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
@@ -191,9 +194,9 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
 /// Returns initial natural parameters for `k` components. Each component combines the prior with an equal share of the
 /// data. One point represents half of this share, and the average point represents the other half.
 ///
-/// The point of the first component is arbitrary. Each further point is drawn in proportion to how much less likely it
-/// is, under the components before it, than the most likely point. For Gaussians this is the start of k-means++ (Arthur
-/// and Vassilvitskii 2007).
+/// The point of the first component is arbitrary. The probability of drawing a further point is proportional to the
+/// amount by which its log density, under the components before it, is below that of the most likely point. For
+/// Gaussian components, this is the initialisation of k-means++ (Arthur and Vassilvitskii 2007).
 pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
     let n = components.points();
     let share = n as f64 / k as f64;
@@ -241,7 +244,7 @@ pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Strea
     out
 }
 
-/// Memory of a local step, which stores q(z) of the last point.
+/// Memory of a local step. It stores q(z) of the last point.
 #[derive(Clone, Debug, Default)]
 pub struct MixtureScratch {
     /// Responsibilities of the components.
@@ -249,7 +252,7 @@ pub struct MixtureScratch {
     completed: Vec<f64>,
 }
 
-/// A mixture of K components.
+/// A mixture with K components.
 pub struct Mixture<C> {
     components: C,
     k: usize,
@@ -258,7 +261,7 @@ pub struct Mixture<C> {
 }
 
 impl<C: Components> Mixture<C> {
-    /// Creates a mixture of `k` components, with weights from Dirichlet(`concentration`, …).
+    /// Creates a mixture of `k` components, whose weights have the prior Dirichlet(`concentration`, …).
     pub fn new(components: C, k: usize, concentration: f64) -> Self {
         let mut blocks = Blocks::default();
         blocks.push(
@@ -279,7 +282,7 @@ impl<C: Components> Mixture<C> {
         }
     }
 
-    /// Returns the components with their data.
+    /// Returns the components together with their data.
     pub fn components(&self) -> &C {
         &self.components
     }
@@ -290,7 +293,7 @@ impl<C: Components> Mixture<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Prepares predictions for new points under q(β).
+    /// Prepares predictions for new points under the fitted q(β).
     pub fn predictive(&self, lambda: &[f64]) -> Predictive<'_, C> {
         let families: Vec<ExponentialFamily> =
             self.components.prior().into_iter().map(|p| p.0).collect();
@@ -312,7 +315,7 @@ impl<C: Components> Mixture<C> {
         }
     }
 
-    /// Returns the part of λ, or of t, that belongs to a component.
+    /// Returns the part of λ or of t that belongs to component `k`.
     pub fn component<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + k * self.width;
         &vector[start..start + self.width]
@@ -330,7 +333,7 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
-/// Computes log ∫ p(x | component) q(component) of a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does
+/// Computes log ∫ p(x | component) q(component) for a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does
 /// not depend on the component. `before` contains a(λ) and ∇a(λ).
 fn after<C: Components + ?Sized>(
     components: &C,
@@ -375,7 +378,7 @@ struct PredictiveComponent {
 }
 
 impl<C: Components> Predictive<'_, C> {
-    /// Returns log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
+    /// Returns log `E[π_k]` + log ∫ p(x | β_k) q(β_k) for every component, in nats, at a point of the mixture's data.
     ///
     /// For conjugate families the integral is a(λ + T(x)) − a(λ), up to a term that does not depend on the component.
     pub fn at(&self, point: usize) -> Vec<f64> {
@@ -446,7 +449,8 @@ impl<C: Components> ConjugateModel for Mixture<C> {
             let within = bound + share;
             return Some(Plain { bound, within });
         }
-        // Shards support only this number of components. The share of the other components is set for a better bound.
+        // Shards support only this number of components. The share of the other components is chosen so that the bound
+        // is better.
         let mut lambda = self.blocks.prior().to_vec();
         lambda[0] += held;
         let first = &mut lambda[self.k..self.k + self.width];
@@ -486,7 +490,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
                     (energy, inverse * energy)
                 }
             };
-            // The remainder of the log weight is the entropy of missing values.
+            // The rest of the log weight is the entropy of the missing values.
             energies.push((energy, log));
             r.push(log);
         }

@@ -1,4 +1,4 @@
-//! Components over points in other processes, with a sample in memory.
+//! Components whose points are in other processes, with a sample of the points in memory.
 
 use jensen_math::rng::Stream;
 
@@ -7,27 +7,27 @@ use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
-/// Components over many points. They contain the data for starts and temperatures, and have access to the shards that
+/// Components over many points. They contain the data that starts and temperatures need, and refer to the shards that
 /// run the local steps.
 pub struct Sampled<'a, C> {
-    /// Components over the points of [`sample`], with the prior of all points.
+    /// Components over the points of [`sample`], with the prior that all points give.
     pub sample: &'a C,
     /// The total number of points.
     pub points: usize,
-    /// Statistics Σ T(x) over all points, with missing values filled in as for starts.
+    /// The statistics Σ T(x) over all points. Missing values are filled in as for starts.
     pub totals: Vec<f64>,
-    /// The distinct sizes of points with their numbers; see
-    /// [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
+    /// The distinct sizes of points, each with the number of points that have it (see
+    /// [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes)).
     pub sizes: Vec<(f64, f64)>,
-    /// The effect of the data's units on the bound; see
-    /// [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
+    /// The effect of the data's units on the bound (see
+    /// [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian)).
     pub log_jacobian: f64,
     /// The shards that run the local steps.
     pub shards: &'a dyn PointShards,
 }
 
-/// Returns the points for the start of a seed, or `None` if the start uses all points. Other starts of a run use the
-/// same points.
+/// Returns the points from which the start with this seed is chosen, or `None` if it is chosen from all points. Other
+/// starts of the same run use the same points.
 pub fn sample(points: usize, seed: u64) -> Option<Vec<usize>> {
     looked_at(points, &mut start_stream(seed))
 }
@@ -59,7 +59,8 @@ impl<C: Components> Components for Sampled<'_, C> {
     }
 
     fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
-        // The start with the run's own seed equals the start on one machine, which draws its points first.
+        // The start with the run's own seed equals the start on one machine, which draws its points first from the same
+        // stream.
         drop(looked_at(self.points, stream));
         (0..self.sample.points()).collect()
     }

@@ -1,4 +1,4 @@
-//! Components with columns of several kinds, which are independent given the component.
+//! Components whose columns are of several kinds. The columns are independent given the component.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use crate::models::mixture::{Completed, Components, predictive};
 /// Components of several kinds over the same rows. Each kind has its own columns.
 pub struct SeveralKinds {
     kinds: Vec<Box<dyn Components + Send>>,
-    /// The range of each kind's parameters among those of a component.
+    /// For each kind, the range of its parameters among the parameters of a component.
     ranges: Vec<Range<usize>>,
 }
 
 impl SeveralKinds {
-    /// Creates components of these kinds, which must have the same number of rows.
+    /// Creates components from these kinds, which must have the same number of rows.
     pub fn new(kinds: Vec<Box<dyn Components + Send>>) -> Self {
         let mut start = 0;
         let ranges = kinds.iter().map(|kind| {
@@ -27,7 +27,7 @@ impl SeveralKinds {
         }
     }
 
-    /// Returns the parameters of a kind, given those of a component.
+    /// Returns the parameters of one kind, given all parameters of a component.
     pub fn of_kind<'a>(&self, vector: &'a [f64], kind: usize) -> &'a [f64] {
         &vector[self.ranges[kind].clone()]
     }
@@ -53,7 +53,7 @@ impl Components for SeveralKinds {
         self.kinds[0].points()
     }
 
-    /// Points without any known value have size 0.
+    /// Returns the size of a point, which is 0 if none of its values is known.
     fn size(&self, point: usize) -> f64 {
         let sizes = self.kinds.iter().map(|kind| kind.size(point));
         sizes.fold(0.0, f64::max)

@@ -1,4 +1,4 @@
-//! Tests of the starts of the factors of a factorial mixture, and of the residuals of the points.
+//! Tests of the initial factors of a factorial mixture, and of the residuals of the points.
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
 use jensen_conjugate::fit::fit;
@@ -69,7 +69,7 @@ fn factors_that_start_at_points_are_found_and_their_noise_is_known() {
     }
     let noise = model.noise(&best.1);
     assert!((noise / 0.09 - 1.0).abs() < 0.05, "{noise}");
-    // Optima without one of the lines treat the line as noise, which raises the noise variance.
+    // An optimum that lacks one of the lines treats the line as noise, which raises the noise variance.
     let worst = random.iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     let noise = lines(400, 8).noise(&worst.1);
     assert!(noise / 0.09 > 1.05, "{noise}");

@@ -1,5 +1,5 @@
-//! Comparisons of the most probable paths of hidden Markov chains with all paths, and tests of the starts of chains
-//! with few distinct rows.
+//! Compares the most probable paths of hidden Markov chains with an enumeration of all paths, and tests the starts of
+//! chains with few distinct rows.
 
 use jensen_conjugate::model::ConjugateModel;
 use jensen_conjugate::models::{Bernoullis, Components, Covariance, Gaussians, HiddenMarkov};
@@ -38,7 +38,8 @@ fn the_path_is_the_best_of_all() {
     assert!(model.path(&expected, 2).is_empty());
 }
 
-/// Two states that are equal at the start remain equal, so the start draws binary rows again until they differ.
+/// Two states that are equal at the start remain equal. If the rows are binary, the start therefore draws rows again
+/// until they differ.
 #[test]
 fn states_of_binary_rows_begin_apart() {
     let bits: Vec<bool> = (0..60).map(|i| i % 3 == 0).collect();

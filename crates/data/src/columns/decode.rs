@@ -1,4 +1,4 @@
-//! Decodes a range of consecutive rows of a Parquet column.
+//! Decodes the values of a Parquet column in a range of consecutive rows.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::table::{Cells, Column};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Integers, which are unsigned if the value is `true`.
+    /// Integers. The value is `true` if they are unsigned.
     Whole(bool),
     Truth,
     Real,
@@ -25,7 +25,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub name: String,
-    /// The index of the leaf column in the schema.
+    /// The index of the column among the leaf columns of the schema.
     pub leaf: usize,
     kind: Result<Kind, String>,
     max_def: i16,
@@ -60,7 +60,9 @@ impl Field {
         fields.collect()
     }
 
-    /// Returns whether two files have the same column. Nullability may differ.
+    /// Returns whether a column of another file has the same name and type. The two may differ in whether they allow
+    /// nulls.
+    /// nulls.
     pub fn agrees(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
@@ -173,7 +175,8 @@ impl Levels {
         rows: &Range<usize>,
     ) -> Result<Vec<T::T>, ParquetError> {
         let skipped = column.skip_records(rows.start)?;
-        // The number of rows comes from the file and may be wrong, so memory for many rows is not reserved.
+        // The number of rows is read from the file and may be wrong, so memory is reserved for only a limited number of
+        // rows.
         let mut values = Vec::with_capacity(rows.len().min(1 << 20));
         let defs = (self.max_def > 0).then_some(&mut self.defs);
         let reps = self.lists.then_some(&mut self.reps);
@@ -188,7 +191,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// Returns the next value of each of `rows` rows, or `None` for a missing value.
+    /// Returns the next value of each of `rows` rows. A missing value is represented by `None`.
     fn each<T>(
         &self,
         rows: usize,
@@ -238,7 +241,7 @@ pub(super) struct Decoded {
 pub(super) struct Numbers {
     pub ints: Vec<i64>,
     pub reals: Vec<f64>,
-    /// The length of the list in each row, if rows have lists.
+    /// The length of the list in each row, if the column consists of lists.
     pub length: Option<usize>,
 }
 
@@ -259,8 +262,8 @@ impl Decoded {
         }
     }
 
-    /// Appends the numbers to `all`. If a value is missing, returns an error for which `location` describes the row,
-    /// given by its index in the range.
+    /// Appends the numbers to `all`. If a value is missing, returns an error. To describe its row, `location` receives
+    /// the index of the row within the range.
     pub fn into_numbers(
         self,
         rows: usize,
@@ -297,7 +300,7 @@ impl Decoded {
         debug_assert_eq!(self.levels.defs.len().max(rows * length), rows * length);
         match self.elements {
             Elements::Ints(ints) => {
-                // Unsigned numbers of 64 bits may look negative.
+                // An unsigned number of 64 bits looks negative if its highest bit is set.
                 if let Some(at) = ints.iter().position(|x| self.unsigned && *x < 0) {
                     return refuse(at / length, &format!("{} is too large", ints[at] as u64));
                 }
@@ -317,7 +320,7 @@ impl Decoded {
                 let code = |text: &ByteArray| {
                     let word = String::from_utf8_lossy(text.data());
                     let at = words.binary_search_by(|known| known.as_str().cmp(&word));
-                    // An unknown word means that the file has changed, which a later check detects.
+                    // An unknown word means that the file has changed. A later check detects the change.
                     at.map_or(0, |at| at as i64 + 1)
                 };
                 all.ints.extend(texts.iter().map(code));
@@ -330,12 +333,12 @@ impl Decoded {
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
-    /// One list per row, and whether its numbers are integers.
+    /// Numbers that form a list in each row, and whether these numbers are integers.
     Lists(Numbers, bool),
 }
 
 impl CellsOfColumn {
-    /// Fails for lists of words, which cannot be columns of a table.
+    /// Fails if the field contains lists of words, because such lists cannot be columns of a table.
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {
             (true, true) => Err(DataError::invalid(format!(
@@ -349,10 +352,11 @@ impl CellsOfColumn {
         }
     }
 
-    /// Appends the values of `rows` rows.
+    /// Appends the values of the next `rows` rows.
     ///
     /// # Errors
-    /// Fails if a list is missing, contains a null, or has another length, or if a value is not a number.
+    /// Fails if a list is missing, contains a null value or has another length than earlier lists. Also fails if a
+    /// value is not a number.
     pub fn add(
         &mut self,
         decoded: Decoded,
@@ -400,7 +404,7 @@ impl CellsOfColumn {
         Ok(())
     }
 
-    /// Returns one column, or one column per element if the rows have lists.
+    /// Returns the values as one column. If the rows are lists, returns one column for each element.
     pub fn into_columns(self, name: &str) -> Vec<Column> {
         match self {
             Self::Numbers(numbers) => vec![Column::new(name, Cells::Numbers(numbers))],

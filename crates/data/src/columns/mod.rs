@@ -1,13 +1,14 @@
-//! Rows of Parquet files as values by name. Callers read ranges of rows, so the data need not fit into memory.
+//! Reads named columns of Parquet files. Callers read ranges of rows, so the data need not fit into memory.
 //!
 //! | subject | module |
 //! | --- | --- |
 //! | files, their columns and row groups | this module |
 //! | the numbers of a column in a range of rows | `decode` |
 //!
-//! A column of numbers or booleans has one value per row, and a column of lists of equal length has one vector per row.
-//! Words are numbered from 1 in alphabetical order, as in CSV. A missing value, or a value that is not a number, is an
-//! error with its location. Pages are uncompressed or compressed by Snappy.
+//! A column of numbers or booleans has one value per row. A column of lists has one vector per row, and the lists must
+//! have equal length. Words are numbered from 1 in alphabetical order, as in CSV files. A value that is missing or is
+//! not a number causes an error, whose message contains the location. Pages may be uncompressed or compressed with
+//! Snappy.
 
 mod decode;
 
@@ -31,20 +32,20 @@ use decode::{CellsOfColumn, Field, Numbers};
 
 const WORDS: usize = 1 << 20;
 
-/// A range of consecutive rows within one row group of a file.
+/// A range of consecutive rows within a single row group of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The index of the file.
     pub file: usize,
     /// The index of the row group.
     pub group: usize,
-    /// The rows within the group.
+    /// The indices of the rows within the row group.
     pub rows: Range<usize>,
-    /// The index of the first row among the rows of all files.
+    /// The index of the first row of the range, counted over all files.
     pub first: u64,
 }
 
-/// Parquet files with the same columns, read as one table.
+/// Several Parquet files with the same columns, which are read as a single table.
 pub struct RowFiles {
     files: Vec<RowFile>,
     fields: Vec<Field>,
@@ -55,22 +56,22 @@ pub struct RowFiles {
 struct RowFile {
     path: PathBuf,
     stamp: Stamp,
-    /// The reader has a single position, so only one thread reads at a time.
+    /// The reader has only one position, so only one thread at a time may use it.
     reader: Mutex<SerializedFileReader<File>>,
     groups: Vec<usize>,
 }
 
-/// The length and modification time of a file. If either differs, the file has changed.
+/// The length and the modification time of a file. If either of them differs, the file is regarded as changed.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
     (about.len(), about.modified().ok())
 }
 
-/// Returns the Parquet files among `paths`, and the Parquet files in its folders, sorted by name.
+/// Returns all Parquet files among `paths` and in the folders among them. The files in a folder are sorted by name.
 ///
 /// # Errors
-/// Fails if there are no Parquet files.
+/// Fails if no Parquet file is found.
 pub fn parquet_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DataError> {
     let mut found = Vec::new();
     for path in paths {
@@ -125,7 +126,7 @@ impl RowFile {
     }
 }
 
-/// Checks that all columns lie within the file, which the reader does not check.
+/// Checks that the data of all columns lie within the file. The library that reads Parquet files does not check this.
 fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(), DataError> {
     let groups = metadata.row_groups().iter();
     for column in groups.flat_map(|group| group.columns()) {
@@ -144,12 +145,12 @@ fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(),
     Ok(())
 }
 
-/// Reads all columns of a Parquet file into memory. A column `x` with a list of k numbers per row becomes k columns,
-/// `x1`, `x2`, ….
+/// Reads all columns of a Parquet file into memory. If each row of a column `x` is a list of k numbers, the column
+/// becomes the k columns `x1`, `x2`, ….
 ///
 /// # Errors
-/// Fails if the bytes are not a Parquet file, or if a column has values other than numbers, booleans, words, and lists
-/// of equal length.
+/// Fails if the bytes are not a Parquet file. Also fails if a column contains anything other than numbers, booleans,
+/// words, or lists of equal length.
 pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let path = Path::new(label);
     let failed = |error: ParquetError| unreadable(path, &error);
@@ -194,10 +195,10 @@ fn unreadable(path: &Path, error: &ParquetError) -> DataError {
 }
 
 impl RowFiles {
-    /// Opens the given files, and all files in the given folders.
+    /// Opens the given files and all Parquet files in the given folders.
     ///
     /// # Errors
-    /// Fails if there are no files, if a file cannot be read, or if the columns of the files differ.
+    /// Fails if there are no files, if a file cannot be read, or if the files do not have the same columns.
     pub fn open(paths: &[PathBuf]) -> Result<Self, DataError> {
         let mut files: Vec<RowFile> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
@@ -252,12 +253,12 @@ impl RowFiles {
         })
     }
 
-    /// Returns the number of rows of all files.
+    /// Returns the total number of rows in all files.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Returns the paths of the files in order.
+    /// Returns the paths of the files, in the order in which they are read.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
@@ -267,7 +268,7 @@ impl RowFiles {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// Returns the row groups of all files in order.
+    /// Returns one range for each row group of all files, in order.
     pub fn groups(&self) -> Vec<Stretch> {
         let mut first = 0;
         let mut all = Vec::new();
@@ -287,8 +288,9 @@ impl RowFiles {
         all
     }
 
-    /// Returns a digest of the lengths and columns, and of the offsets, sizes and statistics of all column chunks. A
-    /// rewritten file has another digest. The contents are not read.
+    /// Returns a digest of the lengths and the columns of the files, and of the offsets, sizes and statistics of all
+    /// column chunks. The contents of the files are not read. If a file is written again with other data, its digest
+    /// differs.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for file in &self.files {
@@ -312,12 +314,12 @@ impl RowFiles {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Reads the columns `names` in the given ranges of rows, one range after another. A column becomes an array of
-    /// shape `[rows]`, or `[rows, length]` if rows have lists.
+    /// Reads the columns `names` in the given ranges of rows, one range after another. Each column becomes an array of
+    /// shape `[rows]`, or of shape `[rows, length]` if the rows are lists.
     ///
     /// # Errors
-    /// Fails if a column does not exist or has another type, if a value is missing or not a number, if lists differ in
-    /// length, or if a file cannot be read or has changed.
+    /// Fails if a column does not exist or has an unsupported type, if a value is missing or is not a number, or if
+    /// lists differ in length. Also fails if a file cannot be read or has changed.
     pub fn read(&self, names: &[&str], stretches: &[Stretch]) -> Result<DataSet, DataError> {
         let mut data = DataSet::new();
         for name in names {
@@ -343,10 +345,11 @@ impl RowFiles {
         Ok(data)
     }
 
-    /// Returns the length of a column's lists, taken from its first row, or `None` if the column has no lists.
+    /// Returns the length of the lists in a column, which is read from the first row. Returns `None` if the column does
+    /// not contain lists.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does.
+    /// Fails under the same conditions as [`read`](Self::read).
     pub fn list_length(&self, name: &str) -> Result<Option<usize>, DataError> {
         let mut first = self.groups().swap_remove(0);
         first.rows = 0..1;
@@ -356,8 +359,8 @@ impl RowFiles {
             .and_then(|value| value.shape().get(1).copied()))
     }
 
-    /// Describes the location of a row of a range, for messages. The description contains the file and the number of
-    /// the row in the file, counted from 1.
+    /// Describes the location of a row in a range, for use in error messages. The description contains the name of the
+    /// file and the number of the row in the file, counted from 1.
     pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
@@ -390,8 +393,8 @@ impl RowFiles {
         })
     }
 
-    /// Calls `each` with the content of a column in a range of rows. Checks before and after the call that the file has
-    /// not changed.
+    /// Calls `each` with the content of a column in a range of rows. Before and after the call, checks that the file
+    /// has not changed.
     fn decoded<T>(
         &self,
         at: usize,
@@ -407,7 +410,7 @@ impl RowFiles {
                 .and_then(|group| group.get_column_reader(field.leaf))
                 .and_then(|column| field.decode(column, &stretch.rows))
         };
-        // If the file has changed, other errors are only a consequence.
+        // If the file has changed, this error is reported in place of any error that results from the change.
         file.check_unchanged()?;
         each(decoded.map_err(|error| unreadable(&file.path, &error))?)
     }

@@ -113,7 +113,7 @@ fn columns_of_any_stretches_are_arrays() {
         stretches.iter().map(|s| s.first).collect::<Vec<_>>(),
         [0, 5, 8]
     );
-    // The two ranges are the rows 8 to 11, and then 2 and 3.
+    // The first range contains the rows 8 to 11, and the second range contains the rows 2 and 3.
     stretches[0].rows = 2..4;
     let chosen = [stretches[2].clone(), stretches[0].clone()];
     let data = files
@@ -205,7 +205,7 @@ fn files_that_differ_are_damaged_or_change_are_refused() {
     };
     assert!(refused(open(&whole[..whole.len() / 2])).contains("cannot be read as Parquet"));
     assert!(refused(open(b"")).contains("cannot be read as Parquet"));
-    // Damage within the pages gives an error or other numbers, and never a panic.
+    // If bytes within the pages are damaged, the result is an error or other numbers, never a panic.
     for at in (4..whole.len()).step_by(7) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
@@ -254,7 +254,7 @@ fn a_file_is_a_table() {
         ["apple", "fig", "pear"]
     );
 
-    // Lists must have one length, and dates are not supported.
+    // Lists of different lengths are not supported, and neither are dates.
     let refusal = |group: Group, schema: &str| {
         write(&path, schema, &[Group::of(2, 0), group]);
         refused(crate::Table::read(&path))
@@ -272,7 +272,7 @@ fn a_file_is_a_table() {
         "{message}"
     );
 
-    // Damaged bytes give an error or other numbers.
+    // If bytes are damaged, the result is an error or other numbers.
     write(&path, &schema, &[Group::of(300, 0)]);
     let whole = std::fs::read(&path).unwrap();
     for at in (4..whole.len()).step_by(7) {

@@ -1,13 +1,14 @@
-//! A corpus of shards that several workers build in parts. It has the same bytes as a corpus built on one machine.
+//! Builds a corpus of shards with several workers. The result has the same bytes as a corpus that is built on one
+//! machine.
 //!
-//! The work is divided into [`Task`]s, which [`Workshop::step`] runs on a machine with the files. A task counts the
-//! words of an input file, writes the documents of an input file in the chosen words, or assembles a shard.
-//! [`build_apart`] creates the tasks and combines their answers in the order of the files, so the result does not
-//! depend on the division of the work. The unit of work is a file, which a worker reads twice.
+//! The work is divided into [`Task`]s. [`Workshop::step`] runs a task on any machine that can read and write the files.
+//! A task counts the words of one input file, writes the documents of one input file in the chosen vocabulary, or
+//! assembles a shard. [`build_apart`] creates the tasks and combines their answers in the order of the files, so the
+//! result does not depend on the number of workers. No task is smaller than one file, and workers read each file twice.
 //!
-//! Counts are exact as long as the distinct words of all files together fit into the table of
-//! [`WordCounts`](super::count::WordCounts). Otherwise counts depend on the order of reading, and the driver alone
-//! counts the words.
+//! The counts are exact as long as the table of [`WordCounts`](super::count::WordCounts) has space for all distinct
+//! words of all files together. If there are more words, the counts would depend on the order of reading, so the driver
+//! counts all words itself.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,26 +25,26 @@ use crate::atomic::sweep;
 use crate::error::DataError;
 use crate::files::{create_folder, remove_file};
 
-/// A part of the work of building a corpus.
+/// A part of the work that is necessary to build a corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Counts the words of an input file, given by its index.
+    /// Counts the words of the input file with this index.
     Count(usize),
-    /// Writes the documents of an input file into a separate file.
+    /// Writes the documents of an input file to a file of their own.
     Write {
         /// The index of the input file.
         input: usize,
-        /// The number of documents in the preceding input files.
+        /// The total number of documents in the preceding input files.
         before: u64,
     },
-    /// Assembles a shard from parts of the separate files, starting with the training documents.
+    /// Assembles a shard from parts of the files that [`Task::Write`] wrote. The training documents come first.
     Shard {
         /// The index of the shard.
         shard: usize,
-        /// The documents of the shard in order.
+        /// The ranges of documents that form the shard, in order.
         runs: Vec<Run>,
-        /// A record of how the corpus was made, as JSON.
+        /// A JSON record that describes how the corpus was built.
         record: String,
     },
 }
@@ -57,7 +58,7 @@ pub struct Run {
     pub heldout: bool,
     /// The index of the first document.
     pub first: usize,
-    /// The end of the range, which is exclusive.
+    /// One more than the index of the last document.
     pub end: usize,
 }
 
@@ -65,21 +66,22 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The number of documents read, and the frequencies of their words, or `None` if there were too many words to
-    /// count.
+    /// The number of documents that were read, and the frequencies of their words. The frequencies are `None` if there
+    /// were too many distinct words to count.
     Counts(u64, Option<Tally>),
     /// The result of [`Task::Write`].
     Written(Written),
-    /// The digest of a shard.
+    /// The digest of the shard that was assembled.
     Shard(String),
 }
 
-/// The numbers of documents and tokens that were written for an input file.
+/// The numbers of documents and tokens that were read from an input file and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     /// The number of documents read.
     pub read: u64,
-    /// The numbers of documents and tokens, first for the training documents and then for the held-out ones.
+    /// The numbers of documents and tokens that were written. The first pair is for the training documents, and the
+    /// second pair is for the held-out documents.
     pub parts: [(u64, u64); 2],
     /// The number of occurrences of words that are not in the vocabulary; see [`Built::tokens_left_out`].
     pub left_out: u64,
@@ -87,13 +89,13 @@ pub struct Written {
     pub skipped: Skipped,
 }
 
-/// The inputs and settings that all tasks share.
+/// The inputs and settings that are common to all tasks.
 pub struct Workshop<'a> {
     /// The inputs.
     pub sources: &'a Sources,
     /// The settings of the corpus.
     pub settings: &'a BuildSettings,
-    /// The folder of the corpus.
+    /// The folder to which the corpus is written.
     pub out: &'a Path,
 }
 
@@ -102,7 +104,7 @@ fn part_path(out: &Path, input: usize) -> PathBuf {
 }
 
 impl Workshop<'_> {
-    /// Runs a task on the current thread pool. `choice` contains the words once they have been chosen.
+    /// Runs a task on the current thread pool. `choice` contains the vocabulary if it has already been chosen.
     ///
     /// # Errors
     /// Fails if an input cannot be read or is damaged, or if a file cannot be written.
@@ -157,7 +159,7 @@ impl Workshop<'_> {
     }
 }
 
-/// Returns the documents of a shard, which are a contiguous range of each split, as in [`Corpus::divide`].
+/// Returns the documents of a shard. A shard contains a contiguous range of each split, as in [`Corpus::divide`].
 fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     for part in Split::ALL {
@@ -181,7 +183,7 @@ fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     runs
 }
 
-/// Returns `None` if there are too many words for one table.
+/// Adds the frequencies of several files. Returns `None` if there are too many distinct words for one table.
 fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
     let mut terms: Vec<Count> = Vec::new();
     let mut table: HashMap<String, Count, FixedState> = HashMap::default();
@@ -211,16 +213,17 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
     })
 }
 
-/// A function that runs tasks and returns their answers in the order of the tasks. Its errors are messages for the
-/// user.
+/// A function that runs tasks and returns one answer for each of them, in the order of the tasks. Errors of the
+/// function are messages for the user.
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
-/// Builds a corpus with the given number of shards in a folder. `work` runs tasks by [`Workshop::step`], on any machine
-/// with the files, and returns their answers in the order of the tasks. The files in the folder are the same, byte for
-/// byte, as after [`build`](build::build) and [`Corpus::divide`].
+/// Builds a corpus in a folder and divides it into the given number of shards. `work` calls [`Workshop::step`] for each
+/// task, on any machine that can read and write the files, and returns the answers in the order of the tasks. The files
+/// in the folder are identical, byte for byte, to those that [`build`](build::build) followed by [`Corpus::divide`]
+/// would write.
 ///
 /// # Errors
-/// Returns the errors of [`build`](build::build), of [`Corpus::divide`] and of `work`.
+/// Returns the errors of [`build`](build::build), [`Corpus::divide`] and `work`.
 pub fn build_apart(
     workshop: &Workshop<'_>,
     shards: usize,
@@ -232,7 +235,7 @@ pub fn build_apart(
     for input in 0..workshop.sources.files() {
         remove_file(&part_path(workshop.out, input))?;
     }
-    // Killed workers may have left temporary files.
+    // Workers that were killed may have left temporary files behind.
     sweep(workshop.out)?;
     built
 }
@@ -294,7 +297,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
             record: record.clone(),
         })
         .collect();
-    // The earlier corpus is removed only now, when nothing but copying remains.
+    // The earlier corpus is removed only at this point, because all remaining work is copying.
     Corpus::remove_shards(out)?;
     let mut digests = Vec::with_capacity(shards);
     for answer in work(&choice, tasks)? {

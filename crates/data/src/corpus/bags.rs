@@ -1,4 +1,4 @@
-//! Formats of bags of words: UCI, LDA-C and Matrix Market.
+//! Reads bags of words in the formats UCI, LDA-C and Matrix Market.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// The largest number of documents that a header may state in addition to [`DOCUMENTS_PER_ENTRY`] documents per entry.
-/// Documents without words are kept, so a damaged header could otherwise create 10¹² of them.
+/// The number of documents that a header may always state. A header may state [`DOCUMENTS_PER_ENTRY`] further documents
+/// for each entry. Documents without words are kept, so a damaged header could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
-/// Documents as pairs of term and count. The terms of a document are distinct and ascending.
+/// Documents. Each document is a list of terms with their counts. The terms of a document are distinct and ascending.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bags {
     pub terms: Vec<u32>,
@@ -44,10 +44,10 @@ impl Bags {
     }
 }
 
-/// Reads the words of bags, one per line, from `given` or from the default path of the format.
+/// Reads the vocabulary, one word per line, from the file `given` or from the default path of the format.
 ///
 /// # Errors
-/// Fails if the file does not exist or is not UTF-8.
+/// Fails if the file does not exist or is not UTF-8 text.
 pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<String>, DataError> {
     let path = match given {
         Some(path) => path.to_path_buf(),
@@ -107,7 +107,7 @@ enum Kind {
         documents: u64,
         entries: u64,
         read: u64,
-        /// The number of the document whose entries are being read. All earlier documents are complete.
+        /// The number of the document whose entries are being read. All documents before it are complete.
         current: u64,
         ended: bool,
         pattern: bool,
@@ -154,7 +154,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// Returns the next documents, or `None` at the end of the file.
+    /// Returns the next documents, or `None` if the file has ended.
     pub fn next(&mut self) -> Result<Option<Bags>, DataError> {
         let mut bags = Bags::default();
         while bags.ends.len() < CHUNK_DOCUMENTS {
@@ -380,7 +380,8 @@ impl BagReader {
         }
     }
 
-    /// Parses the entry on the current line: the document (from 1), the term (from 0) and the count.
+    /// Parses the entry on the current line. An entry consists of the document, the term and the count. Documents are
+    /// counted from 1, and terms from 0.
     fn entry(&self, documents: u64, pattern: bool) -> Result<(u64, (u32, u32)), DataError> {
         let mut fields = self.buffer.split_ascii_whitespace();
         let mut next = || fields.next();
@@ -413,7 +414,7 @@ impl BagReader {
     }
 }
 
-/// Parses a count, which may be written as a real number.
+/// Parses a count. A count may also be written as a real number, such as `2.0`.
 fn whole(text: &str) -> Option<u32> {
     if let Ok(count) = text.parse() {
         return Some(count);

@@ -1,4 +1,4 @@
-//! Builds a corpus from inputs, with one pass that counts words and one pass that writes documents.
+//! Builds a corpus from inputs in two passes. The first pass counts words, and the second pass writes documents.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,26 +19,27 @@ use crate::error::DataError;
 
 const TASK: usize = 128;
 
-/// The settings of a corpus.
+/// The settings for building a corpus.
 #[derive(Clone, Debug)]
 pub struct BuildSettings {
     /// The settings for splitting text into words.
     pub tokeniser: Tokeniser,
     /// The settings for choosing the vocabulary.
     pub vocabulary: VocabularySettings,
-    /// The exact words to use, in this order, for new documents of an existing model.
+    /// The words of an existing model, in the order of its terms. If these words are given, no vocabulary is chosen.
+    /// New documents are represented in the words of an existing model.
     pub fixed: Option<Vec<String>>,
-    /// The fraction of held-out documents, which is at least 0 and below 1.
+    /// The fraction of documents that are held out. The fraction is at least 0 and less than 1.
     pub heldout: f64,
-    /// The seed for the choice of held-out documents.
+    /// The seed that determines which documents are held out.
     pub seed: u64,
-    /// The largest number of distinct words to count; see [`WordCounts`].
+    /// The largest number of distinct words that are counted; see [`WordCounts`].
     pub table: usize,
 }
 
 impl BuildSettings {
-    /// Returns the default settings, which keep all words of bags and the common words of text, and hold out no
-    /// documents.
+    /// Returns the default settings. They hold out no documents. Bags keep all of their words, and text keeps its
+    /// common words.
     pub fn new(sources: &Sources) -> Self {
         Self {
             tokeniser: Tokeniser::default(),
@@ -76,38 +77,40 @@ pub struct Built {
     pub distinct_words: u64,
     /// The number of occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
-    /// The numbers of omitted documents, by reason.
+    /// The numbers of documents that were omitted, for each reason.
     pub skipped: Skipped,
-    /// The document frequency up to which words may be missing or undercounted, because there were too many distinct
-    /// words to count. It is 0 if all counts are exact.
+    /// Words that occur in at most this number of documents may be missing or may be counted too low, because the
+    /// inputs contain too many distinct words. The value is 0 if all counts are exact.
     pub uncertain_below: u64,
-    /// The fraction of held-out documents.
+    /// The fraction of documents that are held out.
     pub heldout: f64,
-    /// The seed for the choice of held-out documents.
+    /// The seed that determined which documents are held out.
     pub seed: u64,
-    /// The settings for splitting text into words. It is absent for bags.
+    /// The settings for splitting text into words. The settings are absent if the inputs are bags of words.
     pub tokeniser: Option<Tokeniser>,
 }
 
 /// The progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
-    /// The number of the pass, which is 1 while words are counted and 2 while documents are written.
+    /// The number of the current pass. The number is 1 while words are counted, and 2 while documents are written.
     pub pass: u8,
-    /// The number of documents read in this pass.
+    /// The number of documents that have been read in this pass.
     pub documents: u64,
-    /// The total number of documents, which is known in the second pass.
+    /// The total number of documents. The total is known only in the second pass.
     pub total: Option<u64>,
 }
 
-/// Builds a corpus in the file `out` on the current thread pool. The result does not depend on the number of threads.
+/// Builds a corpus in the file `out`, using the current thread pool. The result does not depend on the number of
+/// threads.
 ///
-/// The memory contains the table of words, whose size is bounded, a few chunks of a few thousand documents, and eight
-/// bytes for every 64 documents written.
+/// Three things are held in memory: the table of words, whose size is limited; a few chunks of a few thousand documents
+/// each; and eight bytes for every 64 documents written.
 ///
 /// # Errors
-/// Fails if an input cannot be read or is damaged, if no word or no document remains, if the file cannot be written, or
-/// if `progress` returns false ("interrupted"). The function writes either the whole file or nothing.
+/// Fails if an input cannot be read or is damaged, if no word or no document remains, or if the file cannot be written.
+/// Also fails with the error "interrupted" if `progress` returns false. In all of these cases, the file `out` is not
+/// written.
 pub fn build(
     sources: &Sources,
     out: &Path,
@@ -230,7 +233,8 @@ fn write_documents(
     Ok(written)
 }
 
-/// Writes all documents of `sources`, which follow `before` earlier documents, into a file that is part of a corpus.
+/// Writes all documents of `sources` to a file that is part of a corpus. `before` is the number of documents that
+/// precede them in the corpus.
 pub(crate) fn write_part(
     sources: &Sources,
     settings: &BuildSettings,
@@ -270,7 +274,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
     DataError::invalid(format!("no document remains: {reasons}"))
 }
 
-/// Calls `work` with each chunk in order, while the next chunk is being read.
+/// Calls `work` for each chunk in order. The next chunk is read while `work` runs.
 fn each_chunk(
     sources: &Sources,
     work: &mut (dyn FnMut(&Chunk) -> Result<(), DataError> + Send),
@@ -289,16 +293,16 @@ fn each_chunk(
     Ok(read)
 }
 
-/// The chosen vocabulary.
+/// The vocabulary that was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// The words, indexed by term.
     pub words: Vec<String>,
-    /// For bags, the number of each word in the input. Bags identify words by number instead of by name.
+    /// For bags, the number of each word in the input. Bags refer to words by number, not by name.
     pub old: Option<Vec<usize>>,
     /// The number of distinct words in the inputs; see [`Built::distinct_words`].
     pub distinct: u64,
-    /// The document frequency up to which counts may be wrong; see [`Built::uncertain_below`].
+    /// The document frequency up to which the counts may be wrong; see [`Built::uncertain_below`].
     pub floor: u64,
 }
 
@@ -313,7 +317,7 @@ impl Choice {
 
 struct Counted {
     terms: HashMap<Box<str>, u32, FixedState>,
-    /// The new number of each old term of bags, or `u32::MAX` for an omitted term.
+    /// The new number of each term in the input bags. The number is `u32::MAX` if the term is omitted.
     renumbered: Vec<u32>,
 }
 
@@ -348,14 +352,14 @@ impl Counted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tally {
-    /// The words of text in no particular order, and the floor of [`WordCounts`].
+    /// The words of text, in no particular order, together with the floor of [`WordCounts`].
     Words(Vec<(String, Count)>, u64),
-    /// The words of bags, indexed by their numbers in the bags.
+    /// The counts of the words of bags, indexed by the numbers of the words in the bags.
     Terms(Vec<Count>),
 }
 
 impl Tally {
-    /// Returns the counts unchanged if no word was dropped, and `None` otherwise.
+    /// Returns the counts if no word was dropped, and `None` otherwise.
     pub(crate) fn exact(self) -> Option<Self> {
         match self {
             Self::Words(_, 1..) => None,
@@ -459,14 +463,14 @@ struct Piece {
     first: u64,
     terms: Vec<u32>,
     counts: Vec<u32>,
-    /// The end of each document. Empty documents are omitted.
+    /// The end of each document. Documents without words are omitted.
     ends: Vec<usize>,
     left_out: u64,
     skipped: Skipped,
 }
 
 impl Piece {
-    /// Adds a document from its tokens, which may be in any order.
+    /// Adds a document, given by its tokens in any order.
     fn push(&mut self, tokens: &mut Vec<u32>) {
         tokens.sort_unstable();
         let start = self.terms.len();
@@ -512,9 +516,9 @@ impl Piece {
     }
 }
 
-/// Returns whether document `number` is held out. The result depends only on the arguments.
+/// Returns whether the document with the given number is held out. The result depends only on the arguments.
 fn held_out(seed: u64, number: u64, share: f64) -> bool {
-    // The finaliser of SplitMix64 over the two numbers.
+    // This is the finaliser of SplitMix64, applied to the two numbers.
     let mix = |mut x: u64| {
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,13 +1,13 @@
-//! The encoding of one document as bytes.
+//! The encoding of a document as bytes.
 //!
-//! A document consists of pairs of a term and its count, sorted by term. Numbers have variable length: a byte contains
-//! seven bits, the lowest first, and its highest bit is set if more bytes follow. The encoding starts with the number
-//! of bytes and the number of pairs. Each pair is encoded by the distance `d` of its term from the smallest term that
-//! could follow, which is 0 for the first pair and otherwise the term after the last one. The distance is written as `2
-//! d` if the count is 1, and otherwise as `2 d + 1` followed by the count minus 2. Terms are numbered from the most
-//! common one, so that most pairs take one or two bytes.
+//! A document consists of pairs of a term and its count, sorted by term. All numbers have variable length. Each byte
+//! contains seven bits of a number, starting with the lowest bits, and the highest bit of the byte is set if more bytes
+//! follow. The encoding starts with the number of bytes and the number of pairs. Each pair is encoded by the distance
+//! `d` between its term and the smallest possible term, which is 0 for the first pair and otherwise the successor of
+//! the preceding term. If the count is 1, the pair is written as `2 d`. Otherwise it is written as `2 d + 1`, followed
+//! by the count minus 2. The most common terms have the smallest numbers, so most pairs take one or two bytes.
 
-/// The error for bytes that are not a document.
+/// The error for bytes that do not encode a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -19,7 +19,7 @@ fn put(out: &mut Vec<u8>, mut x: u64) {
     out.push(x as u8);
 }
 
-/// Reads a number from the front of `bytes`, and removes it.
+/// Reads a number at the start of `bytes`, and removes its bytes.
 #[inline]
 fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
     let mut x = 0u64;
@@ -33,10 +33,10 @@ fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
     Err(Malformed)
 }
 
-/// Appends a document to `out`. `scratch` is a buffer to reuse.
+/// Appends an encoded document to `out`. `scratch` is a buffer that is reused between calls.
 ///
 /// # Panics
-/// Panics if the terms do not ascend or if a count is 0, which is a bug in the caller.
+/// Panics if the terms are not in ascending order or if a count is 0. Either would be a bug in the caller.
 pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     put(scratch, terms.len() as u64);
@@ -55,20 +55,21 @@ pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Ve
     out.extend_from_slice(scratch);
 }
 
-/// Removes the document at the front of `bytes`.
+/// Removes the document at the start of `bytes` without decoding its pairs.
 ///
 /// # Errors
-/// Fails if the bytes do not start with a document.
+/// Fails if the bytes do not start with an encoded document.
 pub fn skip(bytes: &mut &[u8]) -> Result<(), Malformed> {
     let length = usize::try_from(take(bytes)?).map_err(|_| Malformed)?;
     *bytes = bytes.get(length..).ok_or(Malformed)?;
     Ok(())
 }
 
-/// Reads the document at the front of `bytes`, pair by pair, and removes it. Every term must be below `limit`.
+/// Decodes the document at the start of `bytes`, pair by pair, and removes its bytes. Every term must be less than
+/// `limit`.
 ///
 /// # Errors
-/// Fails if the bytes do not start with a document. Some pairs may have been visited by then.
+/// Fails if the bytes do not start with an encoded document. Some pairs may already have been visited.
 #[inline]
 pub fn decode(
     bytes: &mut &[u8],

@@ -1,4 +1,4 @@
-//! Files that may be compressed, which is detected from their first bytes.
+//! Reads files that may be compressed. The first bytes of a file show whether and how it is compressed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::DataError;
 
-/// The largest memory of an xz stream in KiB, which is eight times the memory of `xz -9`.
+/// The memory limit for decoding an xz stream in KiB. The limit is eight times the memory that `xz -9` requires.
 const XZ_MEMORY_KIB: u32 = 512 << 10;
 
 const BUFFER: usize = 1 << 17;
@@ -19,12 +19,12 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Opens a file for reading, and decompresses gzip, xz and Zstandard files, including files of several concatenated
-/// streams.
+/// Opens a file for reading. If the file is compressed with gzip, xz or Zstandard, it is decompressed as it is read.
+/// The file may consist of several concatenated streams.
 ///
 /// # Errors
-/// Fails if the file cannot be opened. Damage in a stream appears as an error of a later read, which [`read_error`]
-/// converts to a message.
+/// Fails if the file cannot be opened. If a stream is damaged, a later read fails, and [`read_error`] converts the error
+/// to a message.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     let io = |error: io::Error| DataError::io("read", path, &error);
     if path.is_dir() {
@@ -45,7 +45,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     })
 }
 
-/// Converts an error from reading a file that [`open`] opened.
+/// Converts an error that occurred while reading a file that [`open`] opened.
 pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     use io::ErrorKind as K;
     match error.kind() {
@@ -61,7 +61,7 @@ pub fn read_error(path: &Path, error: &io::Error) -> DataError {
     }
 }
 
-/// Returns the name of the file without the extension of its compression.
+/// Returns the name of the file without the extension that indicates compression.
 pub fn bare_name(path: &Path) -> String {
     let name = path
         .file_name()
@@ -140,7 +140,7 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, &bytes).unwrap();
             assert_eq!(read(&path).unwrap(), text, "{name}");
-            // The file has two streams, one after another, as `cat` creates them.
+            // The file consists of two streams, one after the other, as `cat` would create it.
             std::fs::write(&path, [&bytes[..], &bytes[..]].concat()).unwrap();
             assert_eq!(read(&path).unwrap(), text.repeat(2), "{name} twice");
             std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();

@@ -1,11 +1,11 @@
-//! Counts of words.
+//! Counts the words of a corpus in bounded memory.
 
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 
-/// The counts of a word.
+/// The counts of a single word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// The number of documents that contain the word.
@@ -15,19 +15,20 @@ pub struct Count {
 }
 
 impl Count {
-    /// Adds the counts of the word in other documents.
+    /// Adds the counts of the same word in other documents.
     pub fn add(&mut self, other: Self) {
         self.documents += other.documents;
         self.tokens += other.tokens;
     }
 }
 
-/// The counts of words, collected chunk by chunk in bounded memory.
+/// The counts of words, which are collected chunk by chunk in bounded memory.
 ///
-/// The table has one entry per distinct word. If it exceeds its limit, it drops the rarest words until it is half as
-/// large, and remembers the largest count that it dropped as [`floor`](Self::floor). A word in no more than `floor`
-/// documents may be missing, and other counts may be too small by up to `floor`. Vocabularies with `min_df` well above
-/// the floor are not affected. If nothing was dropped, the floor is 0 and all counts are exact.
+/// The table has one entry for each distinct word. If it exceeds its limit, the rarest words are dropped until the
+/// table is half as large. The largest count that was dropped is available as [`floor`](Self::floor). A word that
+/// occurs in at most `floor` documents may be missing, and any other count may be too small by up to `floor`. A
+/// vocabulary whose `min_df` is well above the floor is not affected. If no word was dropped, the floor is 0 and all
+/// counts are exact.
 #[derive(Clone, Debug)]
 pub struct WordCounts {
     table: HashMap<Box<str>, Count, FixedState>,
@@ -35,7 +36,7 @@ pub struct WordCounts {
     floor: u64,
 }
 
-/// The counts of a few documents. Several threads fill these in parallel.
+/// The counts of a few documents. Several threads fill such tables in parallel.
 #[derive(Debug, Default)]
 pub struct LocalCounts {
     table: HashMap<Box<str>, (Count, u64), FixedState>,
@@ -55,7 +56,7 @@ impl LocalCounts {
             None => self.table.entry(word.into()).or_default(),
         };
         count.tokens += 1;
-        // Documents are numbered from 1, so the 0 of a new entry is not a document.
+        // Documents are numbered from 1, so the value 0 of a new entry does not refer to a document.
         if *last != self.document + 1 {
             *last = self.document + 1;
             count.documents += 1;
@@ -64,7 +65,7 @@ impl LocalCounts {
 }
 
 impl WordCounts {
-    /// The default limit on the number of distinct words, which take about 300 MB.
+    /// The default limit on the number of distinct words. A table with this number of words takes about 300 MB.
     pub const LIMIT: usize = 4_000_000;
 
     /// Creates an empty table with at most `limit` words.
@@ -76,7 +77,7 @@ impl WordCounts {
         }
     }
 
-    /// Adds the counts of a thread.
+    /// Adds the counts that a thread has collected.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "sums of whole numbers are the same in every order, and the table they go to is sorted when it is read"
@@ -87,8 +88,8 @@ impl WordCounts {
         }
     }
 
-    /// Drops rare words if the table exceeds its limit. Callers call this after every chunk, so that the result does
-    /// not depend on the number of threads.
+    /// Drops rare words if the table exceeds its limit. Callers must call this function after every chunk, so that the
+    /// result does not depend on the number of threads.
     pub fn shrink(&mut self) {
         while self.table.len() > self.limit {
             let mut documents: Vec<u64> = self.table.values().map(|c| c.documents).collect();
@@ -100,7 +101,7 @@ impl WordCounts {
         }
     }
 
-    /// Returns the document frequency up to which counts may be too low, or 0 if all counts are exact.
+    /// Returns the largest document frequency for which counts may be too low. The result is 0 if all counts are exact.
     pub fn floor(&self) -> u64 {
         self.floor
     }
@@ -115,7 +116,7 @@ impl WordCounts {
         self.table.is_empty()
     }
 
-    /// Returns the words with their counts, in no particular order.
+    /// Returns all words with their counts, in no particular order.
     pub fn into_words(self) -> Vec<(String, Count)> {
         let words = self.table.into_iter();
         words.map(|(word, count)| (word.into(), count)).collect()

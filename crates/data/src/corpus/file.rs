@@ -1,4 +1,4 @@
-//! A corpus, or a shard of a corpus, in a memory-mapped file.
+//! Reads a corpus, or a shard of a corpus, from a memory-mapped file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,34 +16,36 @@ const CHECKED: usize = 256;
 
 const HASHED: usize = 16 << 20;
 
-/// The number of documents after which the pages of the file are released, so that the memory of a run does not grow
-/// with its corpus. The cache of the operating system returns pages that are needed again.
+/// The number of documents that are read before the pages of the file are released. If pages were never released, the
+/// memory of a run would grow with the size of the corpus. Pages that are needed again come from the cache of the
+/// operating system.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
-/// A part of the documents: for training a model, or held out.
+/// A subset of the documents, which are either used to train a model or held out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// The documents for training.
+    /// The documents that are used to train the model.
     Train = 0,
     /// The held-out documents.
     Heldout = 1,
 }
 
 impl Split {
-    /// The two splits in order.
+    /// The two splits, with the training documents first.
     pub const ALL: [Self; 2] = [Self::Train, Self::Heldout];
 }
 
-/// A document, given by its terms and their counts.
+/// A document, represented by its terms and the count of each term.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// The terms, which ascend and are below [`terms`](CorpusFile::terms).
+    /// The terms, in ascending order. All of them are less than [`terms`](CorpusFile::terms).
     pub terms: Vec<u32>,
     /// The count of each term, which is at least 1.
     pub counts: Vec<u32>,
 }
 
-/// A corpus in one file, or a shard of a corpus. The file is mapped, and several threads may read it at random offsets.
+/// A corpus in a single file, or a shard of a corpus. The file is mapped, and several threads may read documents in any
+/// order.
 #[derive(Debug)]
 pub struct CorpusFile {
     path: PathBuf,
@@ -56,13 +58,13 @@ pub struct CorpusFile {
 }
 
 impl CorpusFile {
-    /// Opens a corpus and reads it once from beginning to end. This checks the digest and every document, so later
-    /// reads of documents cannot fail. If another process changes the file while it is open,
-    /// [`check_unchanged`](Self::check_unchanged) reports it. [`super::build()`] never changes a file, but replaces it
-    /// by a new one.
+    /// Opens a corpus and reads it once from beginning to end. This verifies the digest and decodes every document, so
+    /// that later reads of documents cannot fail. If another process changes the file while it is open,
+    /// [`check_unchanged`](Self::check_unchanged) reports the change. [`super::build()`] never modifies an existing
+    /// file, but replaces it by a new file.
     ///
     /// # Errors
-    /// Fails if the file is not a corpus, has another version, or is truncated or damaged.
+    /// Fails if the file is not a corpus, has an unsupported version, is truncated, or is damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |error: std::io::Error| DataError::io("read", path, &error);
         let wrong =
@@ -123,7 +125,7 @@ impl CorpusFile {
         Ok(corpus)
     }
 
-    /// Returns whether a file starts with the first bytes of a corpus.
+    /// Returns whether the file starts with the bytes that identify a corpus.
     pub fn is_corpus(path: &Path) -> bool {
         use std::io::Read;
         let mut head = [0; HEAD.len()];
@@ -194,12 +196,12 @@ impl CorpusFile {
         self.tail.parts[part as usize].documents as usize
     }
 
-    /// Returns the number of tokens in a split, which is the sum of all counts.
+    /// Returns the number of tokens in a split, which is the sum of the counts in all documents.
     pub fn tokens(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].tokens
     }
 
-    /// Returns the number of pairs of a term and a document in a split.
+    /// Returns, for a split, the sum over its documents of the number of distinct terms.
     pub fn pairs(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].pairs
     }
@@ -209,17 +211,17 @@ impl CorpusFile {
         self.words.len()
     }
 
-    /// Returns the words, indexed by term and sorted by decreasing document frequency.
+    /// Returns the words, indexed by term. The words are sorted by decreasing document frequency.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Returns the JSON record of how the corpus was built.
+    /// Returns the JSON record that describes how the corpus was built.
     pub fn record(&self) -> &serde_json::Value {
         &self.record
     }
 
-    /// Returns the SHA-256 of the content, in hexadecimal digits.
+    /// Returns the SHA-256 digest of the content in hexadecimal digits.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -229,16 +231,16 @@ impl CorpusFile {
         &self.path
     }
 
-    /// Returns the number of documents per block. A block is read as a whole.
+    /// Returns the number of documents in a block, which is the unit in which the file is organised.
     pub fn block(&self) -> usize {
         BLOCK
     }
 
-    /// Reads document `index` of a split into `document`. This skips up to [`block`](Self::block) neighbouring
-    /// documents.
+    /// Reads document `index` of a split into `document`. To find it, this function skips the documents that precede it
+    /// in its block, which has [`block`](Self::block) documents.
     ///
     /// # Panics
-    /// Panics if the document does not exist, which is a bug in the caller.
+    /// Panics if the document does not exist. This would be a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
@@ -248,11 +250,11 @@ impl CorpusFile {
         });
     }
 
-    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. This skips as many
-    /// documents as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. To find the document,
+    /// this function skips the same documents as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if the document does not exist, which is a bug in the caller.
+    /// Panics if the document does not exist. This would be a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),
@@ -265,13 +267,13 @@ impl CorpusFile {
             }
             self.decode(&mut bytes, visit)
         };
-        // All documents were checked when the corpus was opened. An unreadable document means that the file has
-        // changed, which `check_unchanged` reports before the results are used.
+        // All documents were checked when the corpus was opened. If a document cannot be read, the file has changed.
+        // `check_unchanged` reports the change before the results are used.
         let _: Option<()> = read();
         self.count_read(1);
     }
 
-    /// Counts the documents read, and occasionally releases the pages of the file.
+    /// Counts the documents that have been read, and releases the pages of the file from time to time.
     fn count_read(&self, documents: usize) {
         let before = self.read.fetch_add(documents, Ordering::Relaxed);
         if before / READ_BEFORE_RELEASE != (before + documents) / READ_BEFORE_RELEASE {

@@ -1,8 +1,9 @@
-//! Corpora of documents that need not fit into memory, built from text or bags of words into one memory-mapped file.
+//! Corpora of documents, which need not fit into memory. Corpora are built from text or from bags of words.
 //!
-//! [`build()`] reads its [`Sources`] twice, once to count words and once to write documents, and keeps no document in
-//! memory. Memory grows with the number of distinct words (which is bounded, see [`count`]) and not with the number of
-//! documents. The output is one file that [`Corpus`] maps into memory and reads in any order.
+//! [`build()`] reads its [`Sources`] twice, first to count words and then to write documents. The function keeps no
+//! documents in memory. The required memory grows with the number of distinct words, which is bounded (see [`count`]),
+//! but not with the number of documents. The output is a single file. [`Corpus`] maps this file into memory and reads
+//! its documents in any order.
 //!
 //! | subject | module |
 //! | --- | --- |

@@ -1,7 +1,7 @@
-//! Parquet files read as JSON lines, with one object per row that contains the requested columns.
+//! Reads Parquet files as JSON lines. Each row becomes an object that contains the requested columns.
 //!
-//! Rows are read one at a time, and only the columns with the text and the name are decoded, so memory contains one
-//! page of each column. Pages are uncompressed or compressed by Snappy.
+//! Rows are read one at a time, and only the columns that contain the text and the names are decoded. Therefore only
+//! one page of each of these columns is in memory. Pages may be uncompressed or compressed with Snappy.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,10 +18,10 @@ use serde_json::{Map, Value};
 
 use crate::error::DataError;
 
-/// Opens a Parquet file. Every line is a JSON object with the given columns, as far as they exist.
+/// Opens a Parquet file. Every line of the result is a JSON object that contains those of the given columns that exist.
 ///
 /// # Errors
-/// Fails if the file cannot be read, is not a Parquet file, or has no column `field`.
+/// Fails if the file cannot be read, is not a Parquet file, or does not have the column `field`.
 pub fn open(
     path: &Path,
     field: &str,
@@ -89,8 +89,8 @@ impl Read for Lines {
     }
 }
 
-/// Converts a field to JSON. Text stays unchanged, even if the column does not declare its bytes as text. Lists are
-/// converted element by element, other single values become words, and other types become empty.
+/// Converts a field to JSON. Text is unchanged, even if the column does not declare its bytes as text. Lists are
+/// converted element by element. Any other single value becomes a word, and a field of any other type becomes empty.
 fn value(field: &Field) -> Value {
     match field {
         Field::Str(text) => Value::from(text.as_str()),

@@ -1,8 +1,9 @@
-//! A corpus of one file, or of a folder of shards. Shards are files with a common vocabulary that can be processed
-//! separately.
+//! A corpus that consists of a single file or of a folder of shards. Shards are files that share a vocabulary and can
+//! be processed separately.
 //!
-//! The file `shards.json` in the folder lists the digests of the shards. It is written last, so a folder without it is
-//! not a corpus. The documents of the corpus are the concatenated documents of all shards.
+//! The file `shards.json` in the folder contains the digests of the shards. This file is written last, so a folder
+//! without it is not a corpus. The documents of the corpus are those of the first shard, followed by those of the
+//! second, and so on.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ struct List {
     digests: Vec<String>,
 }
 
-/// A corpus of training documents and held-out documents. Several threads can read it at random offsets.
+/// A corpus of training documents and held-out documents. Several threads can read documents in any order.
 #[derive(Debug)]
 pub struct Corpus {
     path: PathBuf,
@@ -36,17 +37,18 @@ pub struct Corpus {
     digest: String,
 }
 
-/// Returns the path of a shard in a folder.
+/// Returns the path of the shard with the given index in a folder.
 pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
     folder.join(format!("{shard:04}.{ENDING}"))
 }
 
 impl Corpus {
-    /// Opens a corpus of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
+    /// Opens a corpus, which is either a single file or a folder of shards. All of it is read once, as by
+    /// [`CorpusFile::open`].
     ///
     /// # Errors
-    /// Fails as [`CorpusFile::open`] does, and if a shard is missing, belongs to another build, or has another
-    /// vocabulary.
+    /// Fails under the same conditions as [`CorpusFile::open`]. Also fails if a shard is missing, belongs to another
+    /// build, or has another vocabulary.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         if !path.is_dir() {
             let file = CorpusFile::open(path)?;
@@ -89,7 +91,7 @@ impl Corpus {
         }
     }
 
-    /// Returns whether a path is a corpus, judged by its first bytes.
+    /// Returns whether the file or folder at a path looks like a corpus. Only its first bytes are examined.
     pub fn is_corpus(path: &Path) -> bool {
         if path.is_dir() {
             path.join(LIST).is_file()
@@ -98,7 +100,7 @@ impl Corpus {
         }
     }
 
-    /// Divides this corpus into `count` shards in `folder`. Neighbouring documents stay together.
+    /// Divides this corpus into `count` shards in `folder`. Each shard contains consecutive documents.
     ///
     /// # Errors
     /// Fails if there are fewer training documents than shards, or if the folder cannot be written.
@@ -136,7 +138,7 @@ impl Corpus {
         runs
     }
 
-    /// Removes the shards of a folder, so that another corpus can be written to it.
+    /// Removes all shards from a folder, so that another corpus can be written to the folder.
     ///
     /// # Errors
     /// Fails if a file cannot be removed.
@@ -145,7 +147,7 @@ impl Corpus {
         remove_files(folder, ENDING)
     }
 
-    /// Returns the shards in order, or the single file.
+    /// Returns the shards in order. If the corpus is a single file, returns this file.
     pub fn shards(&self) -> &[CorpusFile] {
         &self.shards
     }
@@ -153,7 +155,7 @@ impl Corpus {
     /// Checks that the corpus has not changed since it was opened.
     ///
     /// # Errors
-    /// Fails if a file has changed.
+    /// Fails if one of the files has changed.
     pub fn check_unchanged(&self) -> Result<(), DataError> {
         self.shards.iter().try_for_each(CorpusFile::check_unchanged)
     }
@@ -163,12 +165,12 @@ impl Corpus {
         self.ends[part as usize].last().copied().unwrap_or(0)
     }
 
-    /// Returns the number of tokens in a split, which is the sum of all counts.
+    /// Returns the number of tokens in a split, which is the sum of the counts in all documents.
     pub fn tokens(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.tokens(part)).sum()
     }
 
-    /// Returns the number of pairs of a term and a document in a split.
+    /// Returns, for a split, the sum over its documents of the number of distinct terms.
     pub fn pairs(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.pairs(part)).sum()
     }
@@ -178,17 +180,17 @@ impl Corpus {
         self.shards[0].terms()
     }
 
-    /// Returns the words, indexed by term and sorted by decreasing document frequency.
+    /// Returns the words, indexed by term. The words are sorted by decreasing document frequency.
     pub fn words(&self) -> &[String] {
         self.shards[0].words()
     }
 
-    /// Returns the JSON record of how the corpus was built.
+    /// Returns the JSON record that describes how the corpus was built.
     pub fn record(&self) -> &serde_json::Value {
         self.shards[0].record()
     }
 
-    /// Returns the SHA-256 of the content, in hexadecimal digits.
+    /// Returns the SHA-256 digest of the content in hexadecimal digits.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -198,26 +200,26 @@ impl Corpus {
         &self.path
     }
 
-    /// Returns the number of documents per block. A block is read as a whole.
+    /// Returns the number of documents in a block, which is the unit in which a file is organised.
     pub fn block(&self) -> usize {
         self.shards[0].block()
     }
 
-    /// Reads document `index` of a split into `document`. This skips up to [`block`](Self::block) neighbouring
-    /// documents.
+    /// Reads document `index` of a split into `document`. To find it, this function skips the documents that precede it
+    /// in its block, which has [`block`](Self::block) documents.
     ///
     /// # Panics
-    /// Panics if the document does not exist, which is a bug in the caller.
+    /// Panics if the document does not exist. This would be a bug in the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         let (shard, index) = self.locate(part, index);
         shard.read(part, index, document);
     }
 
-    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. This skips as many
-    /// documents as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. To find the document,
+    /// this function skips the same documents as [`read`](Self::read).
     ///
     /// # Panics
-    /// Panics if the document does not exist, which is a bug in the caller.
+    /// Panics if the document does not exist. This would be a bug in the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         let (shard, index) = self.locate(part, index);
         shard.visit(part, index, visit);
@@ -234,7 +236,7 @@ impl Corpus {
 
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// Returns the range of a shard's documents among all documents. The end is exclusive.
+/// Returns the range of documents that belong to a shard, as the first index and the exclusive end.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }
@@ -280,10 +282,10 @@ pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), Data
     write_atomic_bytes(&folder.join(LIST), &list)
 }
 
-/// Opens one shard that a folder lists.
+/// Opens a single shard of a corpus that is stored in a folder.
 ///
 /// # Errors
-/// Fails as [`Corpus::open`] does.
+/// Fails under the same conditions as [`Corpus::open`].
 pub fn open_shard(folder: &Path, shard: usize) -> Result<CorpusFile, DataError> {
     open_listed(folder, &list(folder)?, shard)
 }

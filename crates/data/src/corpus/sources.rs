@@ -9,8 +9,8 @@ use super::bags::{BagReader, Bags, read_vocabulary};
 use super::compressed::{self, bare_name, read_error};
 use crate::error::DataError;
 
-/// The number of documents per chunk, which is the unit of work. It is fixed, so that results do not depend on the
-/// number of threads.
+/// The number of documents in a chunk, which is the unit of parallel work. The number is fixed, so results do not
+/// depend on the number of threads.
 pub(crate) const CHUNK_DOCUMENTS: usize = 4096;
 
 const CHUNK_BYTES: usize = 8 << 20;
@@ -27,11 +27,12 @@ pub enum Format {
     Parquet,
     /// Plain text.
     Text,
-    /// UCI bags of words: `docword.NAME.txt`, with `vocab.NAME.txt` in the same folder.
+    /// UCI bags of words, stored in `docword.NAME.txt`. The file `vocab.NAME.txt` in the same folder contains the
+    /// words.
     Uci,
-    /// LDA-C: lines of pairs `term:count`, with terms numbered from 0.
+    /// LDA-C, in which each line contains pairs `term:count`. Terms are numbered from 0.
     Ldac,
-    /// Matrix Market coordinates, with one row per document and rows in order.
+    /// Matrix Market coordinates. Each row of the matrix is a document, and rows are in ascending order.
     #[serde(alias = "mtx")]
     MatrixMarket,
 }
@@ -42,7 +43,7 @@ impl Format {
         !matches!(self, Self::Jsonl | Self::Parquet | Self::Text)
     }
 
-    /// Returns the format that a file's name suggests, which is plain text by default.
+    /// Returns the format that the name of a file suggests. If the name suggests none, the format is plain text.
     fn of(path: &Path) -> Self {
         let name = bare_name(path).to_lowercase();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -61,7 +62,7 @@ impl Format {
     }
 }
 
-/// The part of a plain text that is one document.
+/// The unit of plain text that forms a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DocumentUnit {
@@ -71,19 +72,19 @@ pub enum DocumentUnit {
     File,
 }
 
-/// The settings for reading inputs. Settings that are absent follow from the names of the inputs.
+/// The settings for reading inputs. Settings that are absent are derived from the names of the inputs.
 #[derive(Clone, Debug)]
 pub struct SourceSettings {
     /// The format of all files.
     pub format: Option<Format>,
-    /// The name of the field with the text, in JSON lines.
+    /// The name of the field of a JSON object that contains the text.
     pub field: String,
-    /// The name of the field with the name of the document, in JSON lines.
+    /// The name of the field of a JSON object that contains the name of the document.
     pub id: Option<String>,
-    /// The unit of a document in plain text. By default, each file in a folder is a document, and other files have one
-    /// document per line.
+    /// The unit of plain text that forms a document. By default, each file in a folder is a document, and each line of
+    /// any other file is a document.
     pub unit: Option<DocumentUnit>,
-    /// The file with the words of bags, one per line.
+    /// The file that contains the vocabulary of bags, with one word per line.
     pub vocabulary: Option<PathBuf>,
 }
 
@@ -99,14 +100,15 @@ impl Default for SourceSettings {
     }
 }
 
-/// The numbers of omitted documents, by reason.
+/// The numbers of documents that were omitted, for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// The number of documents without any word of the vocabulary.
+    /// The number of documents that contain no word of the vocabulary.
     pub empty: u64,
     /// The number of documents that are not UTF-8 text.
     pub not_utf8: u64,
-    /// The number of JSON objects that lack the field, or whose field is neither text nor a list of words.
+    /// The number of JSON objects that do not have the text field, or whose text field is neither text nor a list of
+    /// words.
     pub without_text: u64,
 }
 
@@ -130,7 +132,7 @@ pub(crate) struct Input {
     unit: DocumentUnit,
 }
 
-/// Inputs that can be read several times.
+/// Input files, which can be read several times.
 #[derive(Clone, Debug)]
 pub struct Sources {
     pub(crate) inputs: Vec<Input>,
@@ -141,12 +143,12 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Lists the files to read. These are the given files in order, and the files of the given folders and their
-    /// subfolders by name, without hidden files.
+    /// Lists the files to read. The list contains the given files, in order, and the files in the given folders and
+    /// their subfolders, sorted by name. Hidden files in folders are left out.
     ///
     /// # Errors
-    /// Fails if a file does not exist or has an unknown format, if text and bags are mixed, or if the words of bags are
-    /// missing.
+    /// Fails if a file does not exist or has an unknown format, or if text and bags are mixed. Also fails if the file
+    /// with the words of bags is missing.
     pub fn new(paths: &[PathBuf], settings: &SourceSettings) -> Result<Self, DataError> {
         let mut inputs = Vec::new();
         for path in paths {
@@ -181,7 +183,7 @@ impl Sources {
                 "a corpus cannot mix text and bags of words: build it from one kind",
             ));
         }
-        // In the UCI format, the file of words has no documents.
+        // In the UCI format, the file with the words contains no documents.
         let words = match inputs.first() {
             Some(input) if bags > 0 => Some(read_vocabulary(
                 &input.path,
@@ -201,12 +203,12 @@ impl Sources {
         })
     }
 
-    /// Returns the names of the given inputs, for messages and records.
+    /// Returns the names of the given inputs, for use in messages and records.
     pub fn names(&self) -> Vec<String> {
         self.names.clone()
     }
 
-    /// Returns the words of bags by number, or `None` for text.
+    /// Returns the words of bags, indexed by their numbers. Returns `None` if the inputs are text.
     pub fn words(&self) -> Option<&[String]> {
         self.words.as_deref()
     }
@@ -270,7 +272,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
 pub(crate) struct Texts {
     pub bytes: Vec<u8>,
     pub ends: Vec<usize>,
-    /// The file and line of each document.
+    /// The index of the file that contains each document, and the line on which the document begins.
     pub locations: Vec<(u32, u64)>,
 }
 
@@ -289,7 +291,7 @@ pub(crate) enum Content {
 
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    /// The number of the first document, counted from 1 over all files.
+    /// The number of the first document. Documents are counted from 1 over all files.
     pub first: u64,
     pub content: Content,
 }
@@ -418,7 +420,8 @@ impl Reader<'_> {
     }
 }
 
-/// Appends the bytes before `end`, or all remaining bytes, to `out`. Returns `false` at the end of the file.
+/// Appends the bytes before `end` to `out`. If there is no `end`, appends all remaining bytes. Returns `false` at the
+/// end of the file.
 fn take(
     file: &mut (dyn BufRead + Send),
     end: Option<u8>,

@@ -1,4 +1,4 @@
-//! Common words that carry no information about a subject.
+//! Common words that provide no information about the subject of a text.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,8 +8,8 @@ use foldhash::fast::FixedState;
 use super::compressed;
 use crate::error::DataError;
 
-/// Common English function words. They include the second halves of contractions, because `don't` is read as `don` and
-/// `t`.
+/// Common English function words. The list includes the second parts of contractions, because `don't` is split into
+/// `don` and `t`.
 const ENGLISH: &str = "\
 a about above across after again against all almost along already also although always am among an and another any \
 anyone anything are aren around as at away back be became because become becomes been before behind being below \
@@ -25,7 +25,7 @@ thus to together too toward towards under until up upon us ve very via was wasn 
 whenever where whereas whereby whether which while who whoever whole whom whose why will with within without won would \
 wouldn yet you your yours yourself yourselves";
 
-/// A set of words to omit.
+/// A set of words that are left out of the vocabulary.
 #[derive(Clone, Debug, Default)]
 pub struct StopWords {
     words: HashSet<String, FixedState>,
@@ -42,17 +42,17 @@ impl StopWords {
         Self::new(ENGLISH.split_ascii_whitespace())
     }
 
-    /// Creates a set of the given words, converted to lower case.
+    /// Creates a set that contains the given words. The words are converted to lower case.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             words: words.into_iter().map(str::to_lowercase).collect(),
         }
     }
 
-    /// Reads the words of a file, which are separated by white space. `#` starts a comment.
+    /// Reads stop words from a file. The words are separated by white space, and `#` starts a comment.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or is not UTF-8.
+    /// Fails if the file cannot be read or is not UTF-8 text.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let mut text = String::new();
         std::io::Read::read_to_string(&mut compressed::open(path)?, &mut text)
@@ -64,7 +64,7 @@ impl StopWords {
         Ok(Self::new(words))
     }
 
-    /// Returns whether a word, given in lower case, is a stop word.
+    /// Returns whether a word is a stop word. The word must be in lower case.
     pub fn contains(&self, word: &str) -> bool {
         !self.words.is_empty() && self.words.contains(word)
     }

@@ -1,4 +1,4 @@
-//! Reads new documents in the vocabulary of a fitted model.
+//! Reads new documents and represents them in the vocabulary of a fitted model.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,24 +12,25 @@ use super::sources::{Content, Skipped, Sources, Texts};
 use super::tokens::Tokeniser;
 use crate::error::DataError;
 
-/// A document from the inputs.
+/// A document that was read from the inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewDocument {
-    /// The number of the document in the inputs, counted from 1.
+    /// The position of the document in the inputs, counted from 1.
     pub number: u64,
-    /// The name of the document, if the inputs have one.
+    /// The name of the document, if the inputs contain names.
     pub id: Option<String>,
-    /// The words of the document that are in the vocabulary. It is empty if there are none.
+    /// The words of the document that belong to the vocabulary. If no word does, the document is empty.
     pub document: Document,
-    /// The number of occurrences of words that are not in the vocabulary.
+    /// The number of occurrences of words that do not belong to the vocabulary.
     pub unknown: u64,
 }
 
-/// Calls `visit` with chunks of documents in order, with their words as indices into `words`. The size of a chunk is
-/// bounded and does not depend on the number of threads. Documents that are not text are passed without words.
+/// Reads documents in order and calls `visit` for each chunk of them. Words are represented by their indices in
+/// `words`. The size of a chunk is bounded and does not depend on the number of threads. Documents that are not valid
+/// text have no words.
 ///
 /// # Errors
-/// Fails if an input cannot be read or is damaged, and with the errors of `visit`.
+/// Fails if an input cannot be read or is damaged. Errors that `visit` returns are also returned.
 pub fn stream<E: From<DataError>>(
     sources: &Sources,
     words: &[String],
@@ -120,7 +121,7 @@ enum Written<'t> {
 pub(crate) enum Text<'t> {
     Words(Found<'t>),
     NotUtf8,
-    /// An object without words, which may have a name.
+    /// An object that has no words but may have a name.
     Missing(Option<String>),
 }
 
@@ -162,7 +163,8 @@ impl<'a> Extract<'a> {
         })
     }
 
-    /// Calls `visit` with every word of a document in order. The words of a list are passed unchanged.
+    /// Calls `visit` for every word of a document, in order. If the document is a list of words, each element is passed
+    /// unchanged.
     pub fn words(&self, found: &Found<'_>, scratch: &mut String, mut visit: impl FnMut(&str)) {
         match &found.written {
             Written::Text(text) => self.tokeniser.words(text, scratch, visit),
@@ -176,7 +178,7 @@ struct Fields<'f> {
     id: Option<&'f str>,
 }
 
-/// A string or a list of strings. Other values are empty.
+/// A string or a list of strings. Any other value is treated as if it were empty.
 struct MaybeWords;
 
 impl<'de> DeserializeSeed<'de> for MaybeWords {

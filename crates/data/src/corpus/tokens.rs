@@ -10,39 +10,40 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use crate::error::DataError;
 
-/// Splits text into words, in lower case and composed (Unicode's normalisation form C), within limits on their length.
+/// The settings for splitting text into words. Words are converted to lower case and to composed form (Unicode's
+/// normalisation form C). Words that are too short or too long are omitted.
 ///
-/// A word is a maximal sequence of letters with their marks, or a match of a pattern. Digits, punctuation, hyphens and
-/// apostrophes separate words by default.
+/// A word is a maximal sequence of letters with their marks, or a match of a pattern if one is given. By default,
+/// digits, punctuation, hyphens and apostrophes separate words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tokeniser {
-    /// The smallest number of characters of a word, without marks. Shorter words are omitted.
+    /// The smallest number of characters in a word. Marks are not counted, and shorter words are omitted.
     pub min_length: usize,
-    /// The largest number of characters of a word. Longer words are omitted.
+    /// The largest number of characters in a word. Longer words are omitted.
     pub max_length: usize,
-    /// Characters other than letters that belong to words.
+    /// Characters other than letters that may be part of a word.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Extra>,
-    /// An alternative definition of a word, which is matched with lower-case text.
+    /// An alternative definition of a word. The pattern is matched against the text in lower case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
 }
 
-/// Characters other than letters that may belong to words.
+/// Groups of characters other than letters that may be part of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extra {
-    /// Digits and other numerals: `h2o`, `2019`.
+    /// Digits and other numerals, as in `h2o` or `2019`.
     Digits,
-    /// Hyphens between characters of a word: `covid-19`, `well-being`.
+    /// Hyphens between two characters of a word, as in `covid-19` or `well-being`.
     Hyphens,
-    /// Apostrophes between characters of a word: `don't`, `l'eau`.
+    /// Apostrophes between two characters of a word, as in `don't` or `l'eau`.
     Apostrophes,
-    /// The symbols `+`, `#`, `&` and `_` after the first character of a word: `c++`, `c#`, `at&t`.
+    /// The symbols `+`, `#`, `&` and `_` after the first character of a word, as in `c++`, `c#` or `at&t`.
     Symbols,
 }
 
-/// A regular expression whose matches are words.
+/// A regular expression. Each match of the expression in a text is a word.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(Regex);
@@ -56,7 +57,8 @@ impl PartialEq for Pattern {
 impl FromStr for Pattern {
     type Err = DataError;
 
-    /// Parses a regular expression in the syntax of the crate `regex`, which must not match the empty word.
+    /// Parses a regular expression in the syntax of the crate `regex`. Fails if the expression matches the empty
+    /// string.
     fn from_str(text: &str) -> Result<Self, DataError> {
         let regex = Regex::new(text).map_err(|error| {
             let why = error.to_string();
@@ -105,17 +107,17 @@ impl Default for Tokeniser {
 }
 
 enum Role {
-    /// The character is part of a word and may be its first.
+    /// The character is part of a word and may be the first character of the word.
     Letter,
-    /// The character belongs to the word before it, if there is one.
+    /// The character belongs to the word that precedes it, if there is one.
     Trailing,
-    /// The character joins two parts of a word, in which it is replaced by the given character.
+    /// The character joins two parts of a word. In the word, it is replaced by the given character.
     Joint(char),
     Gap,
 }
 
 impl Tokeniser {
-    /// Calls `visit` with every word of `text` in order. `scratch` is a buffer to reuse.
+    /// Calls `visit` for every word of `text`, in order. `scratch` is a buffer that is reused between calls.
     pub fn words(&self, text: &str, scratch: &mut String, mut visit: impl FnMut(&str)) {
         let composed: String;
         let text = match text.is_ascii() || is_nfc(text) {
@@ -207,8 +209,8 @@ fn role(c: char, [digits, hyphens, apostrophes, symbols]: [bool; 4]) -> Role {
     }
 }
 
-/// Returns whether a character is a mark that belongs to the preceding letter (accents, vowel signs and viramas of
-/// Indic scripts), or a joiner, which only affects how letters are written.
+/// Returns whether a character is a mark that belongs to the preceding letter (an accent, or a vowel sign or virama of
+/// an Indic script). Also returns true for joiners, which affect only how letters are displayed.
 fn is_mark(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }
@@ -244,7 +246,8 @@ mod tests {
 
     #[test]
     fn marks_stay_with_their_letters_and_words_are_composed() {
-        // A separate accent and a letter with this accent give the same word, and so do the jamo of a Korean syllable.
+        // A letter followed by a separate accent gives the same word as the accented letter, and the jamo of a Korean
+        // syllable give the same word as the syllable.
         assert_eq!(words("e\u{301}te\u{301}"), ["été"]);
         assert_eq!(
             words("\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}"),

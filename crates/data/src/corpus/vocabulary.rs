@@ -1,4 +1,4 @@
-//! The choice of the vocabulary.
+//! Chooses the words of the vocabulary.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,20 +9,21 @@ use super::count::Count;
 use super::stop_words::StopWords;
 use crate::error::DataError;
 
-/// A number of documents, or a fraction of all documents.
+/// A number of documents. The number is given either directly or as a fraction of all documents.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Frequency {
-    /// A number of documents.
+    /// The number of documents itself.
     Documents(u64),
-    /// A fraction of the documents, from 0 to 1.
+    /// A fraction of all documents, between 0 and 1.
     Share(f64),
 }
 
 impl FromStr for Frequency {
     type Err = DataError;
 
-    /// Parses an integer as a number of documents, and a number with a decimal point (`0.1`, `1.0`) as a fraction.
+    /// Parses a frequency. An integer is a number of documents, and a number with a decimal point (`0.1`, `1.0`) is a
+    /// fraction.
     fn from_str(text: &str) -> Result<Self, DataError> {
         if let Ok(documents) = text.parse() {
             return Ok(Self::Documents(documents));
@@ -45,23 +46,23 @@ impl fmt::Display for Frequency {
     }
 }
 
-/// The conditions on a word of the vocabulary.
+/// The conditions that a word of the vocabulary must meet.
 #[derive(Clone, Debug)]
 pub struct VocabularySettings {
     /// The smallest number of documents in which a word must occur.
     pub min_df: Frequency,
     /// The largest number of documents in which a word may occur.
     pub max_df: Frequency,
-    /// The largest number of words. The words with the highest document frequencies are kept, and ties are broken
-    /// alphabetically.
+    /// The largest number of words in the vocabulary. The words with the highest document frequencies are kept, and
+    /// ties are broken alphabetically.
     pub max_terms: Option<usize>,
     /// Words that the vocabulary must not contain.
     pub stop_words: StopWords,
 }
 
 impl VocabularySettings {
-    /// Returns the settings for text. They keep at most 14 000 words that occur in at least ten documents and at most a
-    /// tenth of all documents, and that are not function words.
+    /// Returns the settings for text. These settings keep words that occur in at least ten documents and in at most a
+    /// tenth of all documents, except function words. At most 14 000 words are kept.
     pub fn text() -> Self {
         Self {
             min_df: Frequency::Documents(10),
@@ -71,7 +72,7 @@ impl VocabularySettings {
         }
     }
 
-    /// Returns the settings for bags of words, which keep all words.
+    /// Returns the settings for bags of words. They keep all words.
     pub fn bags() -> Self {
         Self {
             min_df: Frequency::Documents(1),
@@ -82,11 +83,11 @@ impl VocabularySettings {
     }
 }
 
-/// Chooses the words of the vocabulary. Returns their indices in `words`, sorted by decreasing number of documents,
-/// with ties in alphabetical order.
+/// Chooses the words of the vocabulary. Returns their indices in `words`, sorted by decreasing document frequency.
+/// Words with the same document frequency are in alphabetical order.
 ///
 /// # Errors
-/// Fails with the reason if no word remains.
+/// Fails if no word remains. The message contains the reason.
 pub fn choose(
     words: &[(&str, Count)],
     documents: u64,

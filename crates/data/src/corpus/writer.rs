@@ -1,6 +1,6 @@
-//! Writes the file of a corpus.
+//! Writes the file that contains a corpus.
 //!
-//! The file consists of these parts, in this order. Numbers are little-endian.
+//! The file consists of the following parts, in this order. All numbers are little-endian.
 //!
 //! | part | content |
 //! | --- | --- |
@@ -11,8 +11,8 @@
 //! | record | JSON that describes how the corpus was built |
 //! | tail | thirteen numbers (u64): for each split the numbers of documents, tokens and pairs and the start of its index; the start and the number of the words, the starts of the record and the tail, and the length of the file; then the SHA-256 of all bytes before it, and `JENSENCE` |
 //!
-//! The totals are at the end because the file is written sequentially, through a temporary file, and they are known
-//! only at the end. A truncated file has no tail.
+//! The totals are at the end of the file, because the file is written sequentially and the totals are known only when
+//! all documents have been written. Since a truncated file has no tail, truncation is detected.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,7 +24,7 @@ use super::file::Split;
 use crate::atomic::write_atomic;
 use crate::error::DataError;
 
-/// The number of documents per block.
+/// The number of documents in a block.
 pub const BLOCK: usize = 64;
 
 pub(crate) const VERSION: u32 = 1;
@@ -34,7 +34,7 @@ pub(crate) const END: [u8; 8] = *b"JENSENCE";
 
 pub(crate) const HEAD_BYTES: usize = 16;
 
-/// The length of the tail in bytes: the numbers, the digest and the last bytes.
+/// The length of the tail in bytes. The tail consists of the numbers, the digest, and the bytes that mark its end.
 pub(crate) const TAIL_BYTES: usize = 13 * 8 + 32 + 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,15 +42,15 @@ pub(crate) struct Totals {
     pub documents: u64,
     pub tokens: u64,
     pub pairs: u64,
-    /// The offset of the index of its blocks.
+    /// The offset of the index that locates the blocks of this split.
     pub index: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
-    /// The totals of training documents and of held-out documents.
+    /// The totals of the training documents, followed by the totals of the held-out documents.
     pub parts: [Totals; 2],
-    /// The offset of the words, followed by their number.
+    /// The offset of the words and the number of words.
     pub words: u64,
     pub terms: u64,
     pub record: u64,
@@ -100,7 +100,7 @@ struct Growing {
     filled: usize,
 }
 
-/// Collects documents and writes them in blocks.
+/// Collects documents into blocks and writes the blocks.
 pub struct CorpusWriter<'a> {
     out: &'a mut (dyn Write + Send),
     digest: Sha256,
@@ -116,7 +116,7 @@ impl CorpusWriter<'_> {
         self.out.write_all(bytes)
     }
 
-    /// Adds a document to a split. `terms` must ascend, and `counts` must be positive.
+    /// Adds a document to a split. `terms` must be in ascending order, and all `counts` must be positive.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -148,7 +148,7 @@ impl CorpusWriter<'_> {
         written
     }
 
-    /// Returns the numbers of documents and tokens written to a split.
+    /// Returns the numbers of documents and tokens that have been written to a split.
     pub fn totals(&self, part: Split) -> (u64, u64) {
         let totals = &self.parts[part as usize].totals;
         (totals.documents, totals.tokens)
@@ -192,11 +192,12 @@ impl CorpusWriter<'_> {
     }
 }
 
-/// Writes a corpus through a temporary file. `fill` supplies the documents and returns the words, indexed by term, and
-/// a record of the build.
+/// Writes a corpus to a temporary file, which then replaces the file at `path`. `fill` supplies the documents, and
+/// returns the words, indexed by term, and a record that describes how the corpus was built.
 ///
 /// # Errors
-/// Returns the error of `fill`, or fails if the file cannot be written. In both cases no file remains.
+/// Fails if the file cannot be written, and returns any error of `fill`. In either case, the file at `path` is not
+/// replaced.
 pub fn write<'w, I: Iterator<Item = &'w str>>(
     path: &Path,
     fill: impl FnOnce(&mut CorpusWriter<'_>) -> Result<(I, String), DataError>,

@@ -1,4 +1,4 @@
-//! Encodes the NetCDF file, group by group.
+//! Encodes the groups of a NetCDF file.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ pub(super) fn encode(
     data: Option<&DataSet>,
 ) -> NcResult<Vec<u8>> {
     let mut file = NcFileBuilder::new();
-    // The format has no dimension of size zero, so the groups of draws are omitted if there are no draws.
+    // The groups of draws are omitted if there are no draws, because the format does not allow a dimension of size
+    // zero.
     let variables = if table.is_empty() {
         &[][..]
     } else {
@@ -55,7 +56,8 @@ pub(super) fn encode(
             let Some(first) = values.next() else { continue };
             let all: Vec<(&str, &Value)> = std::iter::once(first).chain(values).collect();
             let mut group = Group::new(&mut file, group, roles, attributes)?;
-            // Arrays come first, so that a scalar that is the size of their dimension is not written as a variable too.
+            // Arrays are written before scalars. A scalar that is the size of a dimension of an array is then
+            // recognised and is not written as a variable.
             let (scalars, arrays): (Vec<_>, Vec<_>) = all
                 .into_iter()
                 .partition(|(_, value)| value.shape().is_empty());
@@ -94,9 +96,9 @@ fn encode_densities(
     Ok(())
 }
 
-/// Returns the draws of one variable in row-major order. `start` is the first column of the variable.
+/// Returns the draws of one variable in row-major order. `start` is the index of the variable's first column.
 fn row_major_draws(table: &DrawsTable, variable: &DrawsVariable, start: usize) -> Vec<f64> {
-    // order[k] is the column-major offset of element k in row-major order.
+    // The entry order[k] is the column-major offset of the element that is at position k in row-major order.
     let mut order = vec![0];
     let mut stride = 1;
     for size in &variable.shape {
@@ -136,7 +138,7 @@ impl<'a> Group<'a> {
             .iter()
             .map(|(k, v)| (k.as_str(), v.as_str()));
         for (key, value) in fixed.into_iter().chain(extra) {
-            // An attribute must not be empty, so a model without a name has no attribute for it.
+            // An attribute must not be empty. If the model has no name, the attribute with the name is omitted.
             if !value.is_empty() {
                 file.add_group_attribute(name, key, NcAttrValue::Strings(vec![value.to_string()]))?;
             }
@@ -149,7 +151,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Adds a dimension with its labels, or with the labels 0, 1, ….
+    /// Adds a dimension with its labels. If it has no labels, they are 0, 1, ….
     fn dimension(&mut self, name: &str, size: usize) -> NcResult<DimensionId> {
         let path = format!("{}/{name}", self.name);
         let dimension = self.file.add_dimension_path(&path, size as u64)?;
@@ -178,7 +180,7 @@ impl<'a> Group<'a> {
         Ok(dimension)
     }
 
-    /// Returns a dimension for a variable. An existing dimension of the same name and size is reused.
+    /// Returns a dimension for a variable. If there is a dimension of the same name and size, it is reused.
     fn shared(
         &mut self,
         name: &str,
@@ -218,7 +220,7 @@ impl<'a> Group<'a> {
         self.file.write_variable(variable, values)
     }
 
-    /// Adds a data variable. The slots of a tuple become variables `name:1`, `name:2`, ….
+    /// Adds a data variable. Each slot of a tuple becomes a separate variable, named `name:1`, `name:2`, ….
     fn add_value(&mut self, name: &str, value: &Value) -> NcResult<()> {
         match value.elements() {
             Elements::Tuple(slots) => slots

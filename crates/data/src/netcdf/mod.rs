@@ -9,11 +9,12 @@
 //! | `observed_data` | the data that a predictive variable predicts, such as `y` for `y_rep` | the variable's own |
 //! | `constant_data` | all other data | the variable's own |
 //!
-//! [`Coordinates`] give the dimensions of a variable and their labels. Within a group, variables share dimensions of
-//! the same name and size. A scalar with the name of a dimension is omitted, because it is the size of that dimension.
-//! Elements are in row-major order, as the format requires. The attributes of every group name the library, its version
-//! and the model. The file omits variables of size zero, empty groups of draws, and data variables with names that no
-//! model can declare.
+//! [`Coordinates`] determine the names of the dimensions of a variable, and the labels along these dimensions.
+//! Variables of the same group share dimensions of the same name and size. If the data contain a scalar with the same
+//! name as a dimension, the scalar is omitted, because it is the size of this dimension. Elements are in row-major
+//! order, as the format requires. The attributes of every group contain the name and the version of the library and the
+//! name of the model. Variables of size zero and groups without draws are omitted. So are data variables whose names
+//! cannot be declared by a model.
 
 use std::path::Path;
 
@@ -25,21 +26,21 @@ use crate::error::DataError;
 #[cfg(feature = "netcdf")]
 mod encode;
 
-/// The roles of variables in ArviZ. Variables without a role belong to the posterior.
+/// The roles of variables in ArviZ. A variable without a role belongs to the posterior.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Roles {
-    /// The names of pointwise log likelihoods.
+    /// The names of the variables that are pointwise log likelihoods.
     pub log_likelihood: Vec<String>,
-    /// The names of variables that the model predicts, such as `y_rep` and `y_pred`, which predict `y`.
+    /// The names of variables that are predictions of data. For example, `y_rep` and `y_pred` predict `y`.
     pub predictive: Vec<String>,
-    /// Whether the draws come from an approximation and have weights.
+    /// Whether the draws come from an approximation, in which case they have weights.
     pub approximate: bool,
     /// The names of dimensions and the labels along them.
     pub coordinates: Coordinates,
 }
 
 impl Roles {
-    /// Assigns roles by the names of the generated quantities.
+    /// Assigns roles to generated quantities according to their names.
     pub fn by_name<'a>(generated: impl Iterator<Item = &'a str>, approximate: bool) -> Self {
         let mut roles = Self {
             approximate,
@@ -55,7 +56,7 @@ impl Roles {
         roles
     }
 
-    /// Returns whether a variable is a log likelihood or predicted data, and therefore has one value per observation.
+    /// Returns whether a variable is a log likelihood or predicted data. Such a variable has one value per observation.
     pub fn is_pointwise(&self, name: &str) -> bool {
         let mut all = self.log_likelihood.iter().chain(&self.predictive);
         all.any(|pointwise| pointwise == name)
@@ -81,28 +82,29 @@ impl Roles {
     }
 }
 
-/// Returns the name of the data that a generated quantity predicts, such as `y` for `y_rep` and `y_pred`.
+/// Returns the name of the data that a generated quantity predicts. For `y_rep` and `y_pred`, it is `y`.
 pub fn predicted(name: &str) -> Option<&str> {
     name.strip_suffix("_rep")
         .or_else(|| name.strip_suffix("_pred"))
 }
 
-/// The attributes of the groups.
+/// The attributes that are written to every group.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NetcdfAttributes {
     /// The name of the model.
     pub model: String,
-    /// Further attributes in order, such as the seed or the family. Their names consist of letters, digits and `_`.
+    /// Further attributes, in order, such as the seed or the family. The names of attributes must consist of letters,
+    /// digits and `_`.
     pub extra: Vec<(String, String)>,
 }
 
-/// Whether this build writes NetCDF.
+/// Whether this build can write NetCDF files.
 pub const NETCDF: bool = cfg!(feature = "netcdf");
 
-/// Writes the draws, and the data if given, to a NetCDF-4 file atomically.
+/// Writes the draws, and the data if they are given, to a NetCDF-4 file. The file is written atomically.
 ///
 /// # Errors
-/// Fails if the file cannot be written, and in builds without NetCDF ([`NETCDF`]).
+/// Fails if the file cannot be written. Always fails in builds without NetCDF ([`NETCDF`]).
 #[cfg(feature = "netcdf")]
 pub fn write_draws_netcdf(
     path: &Path,

@@ -1,6 +1,6 @@
-//! Simple expressions of R: `+ - * / ^` and ranges element by element, earlier variables, and calls of `c`, `rep`,
-//! `seq`, `seq_len`, `matrix`, `array`, `structure`, `length`, `integer`, `numeric`, `as.integer` and similar
-//! functions.
+//! Evaluates simple expressions of R. The operators `+ - * / ^` and ranges are supported, and so are variables that
+//! were assigned earlier. The supported functions are `c`, `rep`, `seq`, `seq_len`, `matrix`, `array`, `structure`,
+//! `length`, `integer`, `numeric`, `as.integer` and similar functions.
 
 use super::{Elements, MAX_NESTING, Parser, Value, Vector, to_row_major};
 use crate::dataset::checked_len;
@@ -56,7 +56,7 @@ impl Vector {
     }
 }
 
-/// Returns `None` if the result is not an integer.
+/// Applies an operation to two integers. Returns `None` if the result is not an integer.
 fn whole(op: u8, a: i64, b: i64) -> Option<i64> {
     match op {
         b'+' => a.checked_add(b),
@@ -102,7 +102,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Parses `a:b`, whose ends may have signs.
+    /// Parses a range `a:b`, whose ends may have signs.
     fn range(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         let first = self.signed(nesting)?;
@@ -130,7 +130,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// Parses an operand with its sign, which has lower precedence than a power.
+    /// Parses an operand with an optional sign. The sign has lower precedence than a power.
     fn signed(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         if nesting > MAX_NESTING {
@@ -273,7 +273,7 @@ impl Parser<'_> {
 
     pub(super) fn earlier(&mut self, at: usize, value: &Value) -> Result<Vector, DataError> {
         self.generate(at, value.len() as u64)?;
-        // The column-major order of a shape is the row-major order of the reversed shape.
+        // The column-major order for a shape is the row-major order for the reversed shape.
         let reversed: Vec<usize> = value.shape().iter().rev().copied().collect();
         let elements = match value.elements() {
             Elements::Int(v) => Elements::Int(to_row_major(v, &reversed)),
@@ -286,7 +286,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Applies an operation element by element, and recycles the shorter operand.
+    /// Applies an operation element by element. If one operand is shorter, its elements are recycled.
     fn arithmetic(&self, at: usize, op: u8, a: &Vector, b: &Vector) -> Result<Vector, DataError> {
         let (n, m) = (a.len(), b.len());
         let length = if n == 0 || m == 0 { 0 } else { n.max(m) };
@@ -340,7 +340,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Fills an array of sizes `dims` with the elements of `x`, and recycles them if there are too few.
+    /// Creates an array with the sizes `dims` and fills it with the elements of `x`. If `x` has too few elements, they
+    /// are recycled.
     fn filled(&mut self, at: usize, x: &Vector, dims: Vec<usize>) -> Result<Vector, DataError> {
         let length = checked_len(&dims).filter(|n| *n == 0 || x.len() > 0);
         let Some(length) = length else {

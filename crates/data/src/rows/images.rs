@@ -1,18 +1,19 @@
-//! Folders of grey pictures: PNG and PGM.
+//! Reads folders of grey-level pictures in PNG and PGM format.
 
 use std::path::Path;
 
 use crate::error::DataError;
 use crate::files::{list_folder, read_bytes};
 
-/// The width, the height and the grey levels, row by row from the top.
+/// The width and the height of a picture, and its grey levels, row by row from the top.
 struct Picture {
     width: usize,
     height: usize,
     levels: Vec<u8>,
 }
 
-/// Reads the pictures of a folder, sorted by name. Returns the shape `[pictures, height, width]` and the grey levels.
+/// Reads the pictures of a folder in the order of their names. Returns the shape `[pictures, height, width]` and the
+/// grey levels.
 pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     let mut size: Option<(usize, usize, String)> = None;
     let (mut count, mut levels) = (0, Vec::new());
@@ -48,7 +49,7 @@ pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     Ok((vec![count, height, width], levels))
 }
 
-/// Decodes a PNG picture. Colours are converted to their luma (Rec. 601), and transparency is ignored.
+/// Decodes a PNG picture. Colours are converted to luma according to Rec. 601, and transparency is ignored.
 #[cfg(feature = "pictures")]
 fn png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
@@ -106,7 +107,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
             .map(|_| number("level for every pixel").map(grey))
             .collect::<Result<_, _>>()?
     } else {
-        // One white-space character ends the header.
+        // A single white-space character ends the header.
         let size = if largest < 256 { 1 } else { 2 };
         bytes
             .get(at + 1..)
@@ -123,7 +124,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     })
 }
 
-/// Returns the next word after any comments.
+/// Returns the next word, after skipping any comments.
 fn token<'b>(bytes: &'b [u8], at: &mut usize) -> Option<&'b [u8]> {
     loop {
         while bytes.get(*at)?.is_ascii_whitespace() {

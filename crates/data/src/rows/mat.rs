@@ -1,4 +1,4 @@
-//! The position of the first numeric matrix in a MAT file of version 5.
+//! Locates the first numeric matrix in a MAT file of version 5.
 
 use crate::elements::{Element, Header, element};
 use crate::error::DataError;
@@ -15,8 +15,8 @@ struct Tag {
     next: usize,
 }
 
-/// Finds the first numeric matrix of a file. Each of its columns is a record, because elements are stored column by
-/// column.
+/// Finds the first numeric matrix of a file. The elements of a matrix are stored column by column, so each of its
+/// columns is read as a record.
 pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: &str| {
         DataError::invalid(format!("Jensen cannot read the MAT file `{label}`: {what}"))
@@ -40,7 +40,7 @@ pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
         if outer.kind != MATRIX {
             continue;
         }
-        // A matrix consists of flags, extents, a name, and the elements.
+        // A matrix consists of flags, extents, a name and the elements.
         let flags = tag(bytes, outer.start).ok_or_else(cut)?;
         let extents = tag(bytes, flags.next).ok_or_else(cut)?;
         let name = tag(bytes, extents.next).ok_or_else(cut)?;
@@ -84,7 +84,7 @@ fn tag(bytes: &[u8], at: usize) -> Option<Tag> {
         Some(u32::from_le_bytes(part.try_into().ok()?))
     };
     let first = word(at)?;
-    // Small elements have their size in the upper half of the first word, and their data in the second word.
+    // A small element has its size in the upper half of the first word, and its data in the second word.
     let (kind, size, start, next) = match first >> 16 {
         0 => {
             let size = word(at + 4)? as usize;
@@ -122,7 +122,7 @@ mod tests {
         let mut bytes = b"MATLAB 5.0 MAT-file".to_vec();
         bytes.resize(124, b' ');
         bytes.extend([0, 1, b'I', b'M']);
-        // The name has two letters and is in the small form.
+        // The name has two letters and is stored as a small element.
         let name = [1, 0, 2, 0, b'f', b'f', 0, 0];
         let matrix = [
             element(6, &[9, 0, 0, 0, 0, 0, 0, 0]),

@@ -1,7 +1,7 @@
-//! Rows of numbers with a common width, which can be read in any order. They are the data of networks.
+//! Rows of numbers with the same width, which can be read in any order. Networks are trained on such data.
 //!
-//! IDX and NPY files are mapped, so they may be larger than memory. Files that must be decoded (compressed files, CSV,
-//! MAT, pictures) are read completely.
+//! IDX and NPY files are mapped, so they may be larger than memory. Files that must be decoded are read completely.
+//! These are compressed files, CSV and MAT files, and pictures.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -27,10 +27,10 @@ use crate::{Table, idx, npy};
 
 pub use write::{Number, RowFormat, RowWriter};
 
-/// Rows of numbers. NaN represents a missing value, and all other values are finite.
+/// Rows of numbers. A missing value is represented by NaN, and all other values are finite.
 ///
-/// Unsigned bytes are grey levels, which are divided by 255, unless no byte is above 1, in which case they are
-/// booleans. Other numbers are unchanged.
+/// Unsigned bytes are interpreted as grey levels and divided by 255. If no byte is greater than 1, however, they are
+/// interpreted as booleans. Other numbers are unchanged.
 pub struct Rows {
     source: String,
     extents: Vec<usize>,
@@ -57,25 +57,25 @@ impl std::fmt::Debug for Rows {
 impl Rows {
     /// Opens a file or a folder of pictures. The name determines the format:
     ///
-    /// - `.npy`;
-    /// - `.mat` for the first numeric matrix of an uncompressed MAT 5 file, with one record per column;
-    /// - `.csv`, `.txt`, `.tsv` and `.npz`, whose columns must be numeric;
-    /// - a folder for PNG and PGM pictures of one size, which are converted to grey levels;
-    /// - any other name for IDX.
+    /// - `.npy` is a NumPy array;
+    /// - `.mat` is an uncompressed MAT 5 file, of which the first numeric matrix is read, with one record per column;
+    /// - `.csv`, `.txt`, `.tsv` and `.npz` are tables, whose columns must be numeric;
+    /// - a folder contains PNG and PGM pictures of the same size, which are converted to grey levels;
+    /// - any other name is an IDX file.
     ///
-    /// Each name may also end in `.gz`.
+    /// Each of these names may be followed by `.gz`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, does not follow its format, or has no rows, rows without elements, or an
-    /// infinite element. The message contains the location.
+    /// Fails if the file cannot be read or does not follow its format. Also fails if there are no rows, if the rows
+    /// have no elements, or if an element is infinite. The message contains the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
     }
 
-    /// Like [`open`](Self::open), but with a limit on the decompressed bytes.
+    /// Like [`open`](Self::open), but with a limit on the number of decompressed bytes.
     ///
     /// # Errors
-    /// Fails as [`open`](Self::open) does, and if the file exceeds the limit.
+    /// Fails under the same conditions as [`open`](Self::open), and if the file exceeds the limit.
     pub fn open_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let label = path.display().to_string();
         if path.is_dir() {
@@ -110,7 +110,7 @@ impl Rows {
         Self::new(label, shape, element, storage, start)
     }
 
-    /// Converts a table of numeric columns to rows.
+    /// Converts a table of numeric columns to rows of numbers.
     ///
     /// # Errors
     /// Fails if a column contains words or an infinite value.
@@ -209,11 +209,11 @@ impl Rows {
         })
     }
 
-    /// Interprets bytes as counts instead of grey levels.
+    /// Interprets bytes as counts, not as grey levels.
     #[must_use]
     pub fn of_counts(mut self) -> Self {
         if self.scale != 1.0 {
-            // Division by a rounded 1/255 misses integers by a rounding error.
+            // The division by a rounded 1/255 returns integers only up to a rounding error.
             let whole = |x: f32| (x / self.scale).round();
             self.range = (whole(self.range.0), whole(self.range.1));
             self.scale = 1.0;
@@ -236,12 +236,12 @@ impl Rows {
         self.extents.iter().product()
     }
 
-    /// Returns the extents of a row with the last index fastest, such as the height and width of an image.
+    /// Returns the extents of a row, such as the height and the width of an image. The last index changes fastest.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// Returns the smallest and the largest value.
+    /// Returns the smallest and the largest of all values.
     pub fn range(&self) -> (f32, f32) {
         self.range
     }
@@ -251,7 +251,7 @@ impl Rows {
         self.missing
     }
 
-    /// Returns the number of bytes in memory, which is 0 for a mapped file.
+    /// Returns the number of bytes that are held in memory. The result is 0 for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,
@@ -272,10 +272,10 @@ impl Rows {
         &self.digest
     }
 
-    /// Reads a row, rounded to single precision.
+    /// Reads a row and rounds its values to single precision.
     ///
     /// # Panics
-    /// Panics if the row does not exist, or if `out` does not have the width of a row.
+    /// Panics if the row does not exist, or if the length of `out` differs from the width of a row.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);
@@ -297,10 +297,10 @@ impl Rows {
 }
 
 impl Rows {
-    /// Reads a row at its stored precision.
+    /// Reads a row without rounding its values to single precision.
     ///
     /// # Panics
-    /// Panics as [`read`](Self::read) does.
+    /// Panics under the same conditions as [`read`](Self::read).
     pub fn read_exact(&self, row: usize, out: &mut [f64]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);

@@ -1,4 +1,4 @@
-//! Writes rows of numbers to NPY and CSV files, row by row.
+//! Writes NPY and CSV files of numbers, one row at a time.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -6,17 +6,17 @@ use std::marker::PhantomData;
 
 use crate::table_csv::quoted;
 
-/// The format of a file of rows.
+/// The format of a file that contains rows of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
     /// A NumPy array of little-endian numbers in C order.
     Npy,
-    /// Comma-separated values with a header of column names.
+    /// Comma-separated values. The header contains the names of the columns.
     Csv,
 }
 
 impl RowFormat {
-    /// Returns the format for a file name that ends in `.npy` or `.csv`, or `None` for other names.
+    /// Returns the format of a file whose name ends in `.npy` or `.csv`, or `None` for any other name.
     pub fn of_name(name: &str) -> Option<Self> {
         let ending = name.rsplit_once('.')?.1.to_lowercase();
         match ending.as_str() {
@@ -27,15 +27,15 @@ impl RowFormat {
     }
 }
 
-/// A number type of single or double precision.
+/// A floating-point type of single or double precision.
 pub trait Number: Copy + Display + PartialOrd {
-    /// The name of the type in NumPy.
+    /// The name of the type in the NPY format.
     const TYPE: &'static str;
 
-    /// Writes the number in little-endian order.
+    /// Writes the number in little-endian byte order.
     ///
     /// # Errors
-    /// Fails if the writer fails.
+    /// Fails if writing to `out` fails.
     fn write(self, out: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -55,7 +55,7 @@ impl Number for f64 {
     }
 }
 
-/// Writes a stream of rows, whose number is known in advance.
+/// Writes a stream of rows. The number of rows must be known in advance.
 pub struct RowWriter<'w, T = f32> {
     out: &'w mut dyn Write,
     format: RowFormat,
@@ -64,7 +64,7 @@ pub struct RowWriter<'w, T = f32> {
 }
 
 impl<'w, T: Number> RowWriter<'w, T> {
-    /// Writes the header for `rows` rows with the columns `names`.
+    /// Writes the header of a file with `rows` rows and the columns `names`.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -85,7 +85,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
                     "{{'descr': '{}', 'fortran_order': False, 'shape': ({rows}, {width}), }}",
                     T::TYPE
                 );
-                // The data start at a multiple of 64 bytes, and the header ends with a line end.
+                // The data start at a multiple of 64 bytes, and the last byte of the header is a line end.
                 let start = 10 + header.len() + 1;
                 header += &" ".repeat(start.next_multiple_of(64) - start);
                 header.push('\n');
@@ -102,14 +102,14 @@ impl<'w, T: Number> RowWriter<'w, T> {
         })
     }
 
-    /// Appends rows. A CSV cell contains the shortest digits that are read back to the same number, and is empty for
-    /// NaN.
+    /// Appends rows. A cell of a CSV file contains the shortest digits that are read back to the same number. The cell
+    /// of a NaN is empty.
     ///
     /// # Errors
-    /// Fails if the writer fails.
+    /// Fails if writing to the file fails.
     ///
     /// # Panics
-    /// Panics if the numbers do not fill whole rows.
+    /// Panics if the length of `rows` is not a multiple of the width.
     pub fn write(&mut self, rows: &[T]) -> io::Result<()> {
         assert!(rows.len().is_multiple_of(self.width), "whole rows");
         match self.format {
@@ -127,8 +127,8 @@ impl<'w, T: Number> RowWriter<'w, T> {
         Ok(())
     }
 
-    /// Writes one row after a cell with the name of the row. The header must also have a name for this cell. A NumPy
-    /// array cannot contain names.
+    /// Writes a row that is preceded by a cell with the name of the row. The header must also contain a name for this
+    /// cell. A NumPy array cannot contain names.
     ///
     /// # Errors
     /// Fails if the row cannot be written, or if the format is not CSV.
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(array.shape, [2, 2]);
         assert_eq!(array.data, values.map(f64::from));
 
-        // These digits do not fit into single precision.
+        // These digits are not representable in single precision.
         let mut out: Vec<u8> = Vec::new();
         let mut writer = RowWriter::new(&mut out, RowFormat::Npy, 1, &names).unwrap();
         writer.write(&[0.1f64, -1e-300]).unwrap();

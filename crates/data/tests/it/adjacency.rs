@@ -1,4 +1,4 @@
-//! Tests graphs of regions: one graph in three formats, and messages about mistakes.
+//! Tests graphs of regions. The same graph is read in three formats, and mistakes must cause clear messages.
 
 use jensen_data::Adjacency;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn three_formats_of_one_graph() {
     let expected = [vec![1], vec![0, 2, 3], vec![1], vec![1]];
     let texts = [
         "4\n1 1 2\n2 3 1 3 4\n3 1 2\n4 1 2\n",
-        // This text is numbered from 0, in another order, and on one line.
+        // In this text, nodes are numbered from 0, they are in another order, and everything is on one line.
         "4 # nodes\n2 1 1  0 1 1 1 3 0 2 3 3 1 1",
         r#"{"num": [1, 3, 1, 1], "adj": [2, 1, 3, 4, 2, 2], "N": 4}"#,
         "from,to\n1,2\n2,3\n4,2\n2,1\n",

@@ -1,4 +1,4 @@
-//! Tests corpora, from the inputs to the file and back.
+//! Tests that corpora are written to a file and read back.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ fn documents(corpus: &Corpus, part: Split) -> Vec<BTreeMap<String, u32>> {
         .collect()
 }
 
-/// Returns texts of invented words, of which the first are common and the later ones rare.
+/// Returns texts that consist of invented words. The first words are common, and the later words are rare.
 fn texts(count: usize) -> Vec<String> {
     let mut state = 1u64;
     let mut next = move |below: u64| {
@@ -368,7 +368,7 @@ fn new_documents_are_read_in_old_words() {
         (2, 1, Some("x"))
     );
 
-    // A corpus with given words keeps their order.
+    // If the words of a corpus are given, their order is kept.
     let settings = BuildSettings {
         fixed: Some(words.to_vec()),
         ..BuildSettings::new(&read)
@@ -448,7 +448,7 @@ fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    // Every line has a few common words, and every file has forty words of its own.
+    // Every line contains a few common words, and every file contains forty words that occur in no other file.
     let letter = |i: usize| char::from(b'a' + (i % 26) as u8);
     let line = |file: usize, i: usize| {
         let common = (0..8).map(|j| format!("all{}", letter(j)));
@@ -464,14 +464,14 @@ fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
         let lines: String = (0..size).map(|i| line(number, i)).collect();
         std::fs::write(&texts[number], lines).unwrap();
     }
-    // The two files of bags share one list, which contains a word twice.
+    // Both files of bags use the same list of words, in which one word occurs twice.
     let bags = [path("a.dat"), path("b.dat")];
     std::fs::write(&bags[0], "2 0:1 3:2\n1 1:4\n".repeat(20)).unwrap();
     std::fs::write(&bags[1], "3 0:1 2:2 4:1\n1 3:1\n".repeat(9)).unwrap();
     std::fs::write(path("vocab.txt"), "one\ntwo\nthree\ntwo\nfive\n").unwrap();
     for (inputs, table) in [
         (&texts[..], 1_000_000),
-        // The limits are below the number of words of one file, or of all files.
+        // The limits are smaller than the number of words in one file, or in all files together.
         (&texts[..], 20),
         (&texts[..], 60),
         (&bags[..], 1_000_000),

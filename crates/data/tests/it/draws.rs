@@ -9,7 +9,8 @@ use jensen_data::{
 };
 use netcdf_reader::NcFile;
 
-/// Returns draws of variables of every rank, with extreme numbers. Each scalar is identified by its value.
+/// Returns draws of variables of every rank, including extreme numbers. Each scalar has a value of its own, by which it
+/// can be identified.
 fn table(draws: usize) -> DrawsTable {
     let variables = vec![
         DrawsVariable::new("mu", []),
@@ -363,7 +364,7 @@ fn netcdf_dimensions_are_shared_by_name_and_have_labels() {
     }
     let years = file.read_variable::<i64>("constant_data/x_dim_0").unwrap();
     assert_eq!(years.as_slice().unwrap(), [1990, 1991]);
-    // J is not the name of a dimension of the other data, so it remains a number like K.
+    // J is not the name of a dimension of the other data. It therefore remains a number, like K.
     let size = file.read_variable::<i64>("constant_data/J").unwrap();
     assert_eq!(size.as_slice().unwrap(), [2]);
     assert!(file.variable("constant_data/K").is_ok());

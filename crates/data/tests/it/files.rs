@@ -373,14 +373,14 @@ fn a_folder_is_held_by_one_run_at_a_time() {
     );
     drop(held);
     Claim::of(&path).unwrap();
-    // The writer refuses a path that is not a folder.
+    // A path that is not a folder is rejected.
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();
     Claim::of(&file).unwrap();
     assert!(RunDir::create(&file, "fit").is_err());
 }
 
-/// No operating system moves a file with this name, which imitates a disk failure in the middle of the work.
+/// No operating system can move a file with this name. This simulates a disk failure while files are being moved.
 #[test]
 fn a_fit_that_cannot_be_put_aside_is_where_it_was() {
     let dir = tempfile::tempdir().unwrap();

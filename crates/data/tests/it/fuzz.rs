@@ -1,4 +1,4 @@
-//! Tests that readers return data or an error for arbitrary and damaged input, and never panic.
+//! Tests that readers never panic. For arbitrary or damaged input, they must return data or an error.
 
 use jensen_data::{DataSet, Elements, Value};
 use proptest::collection::vec;
@@ -97,7 +97,8 @@ fn nested() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// Returns the shape of nested lists, or `None` if they are not rectangular. Empty lists hide the levels below them.
+/// Returns the shape of nested lists, or `None` if they are not rectangular. The levels below an empty list are
+/// unknown.
 fn shape_of(value: &serde_json::Value) -> Option<Vec<usize>> {
     let serde_json::Value::Array(items) = value else {
         return Some(Vec::new());
@@ -144,7 +145,7 @@ proptest! {
         }
     }
 
-    /// The reader gives the same numbers as serde_json for rectangular lists, and refuses ragged ones.
+    /// For rectangular lists, the reader returns the same numbers as serde_json. Ragged lists are rejected.
     #[test]
     fn lists_agree_with_a_json_tree(tree in nested()) {
         let text = format!("{{\"x\": {tree}}}");

@@ -1,4 +1,5 @@
-//! Tests Stan JSON: accepted input with its values, and errors for all other input.
+//! Tests the reader of Stan JSON. The tests cover the values of accepted input, and the errors that all other input
+//! causes.
 
 use jensen_data::{DataError, DataSet, Elements, Value};
 
@@ -6,7 +7,7 @@ fn read(text: &str) -> DataSet {
     DataSet::from_json(text.as_bytes(), "data.json").unwrap_or_else(|e| panic!("{text}\n{e}"))
 }
 
-/// Returns the message of a parse error without position and excerpt, with its line and column.
+/// Returns the message of a parse error without the position and the excerpt, followed by the line and the column.
 fn refuse(text: &str) -> (String, usize, usize) {
     match DataSet::from_json(text.as_bytes(), "data.json") {
         Err(DataError::Parse(e)) => (e.message, e.line, e.column),

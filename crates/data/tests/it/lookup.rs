@@ -1,4 +1,5 @@
-//! Tests typed look-up: conversions, and messages about data that do not fit the model.
+//! Tests that variables are looked up by name and type. The tests cover conversions, and messages about data that do
+//! not fit the model.
 
 use std::borrow::Cow;
 
@@ -155,7 +156,8 @@ fn columns_of_a_table_are_arrays() {
     assert_eq!(*data.reals("y", &[3]).unwrap(), [28.5, -3.0, 7.0]);
     // The words in alphabetical order are Andover and Choate.
     assert_eq!(data.ints("school", &[3]).unwrap(), [2, 1, 2]);
-    // A column with an empty cell is not data. The error for a program that needs it contains its location.
+    // A column with an empty cell cannot be used as data. If a program needs the column, the error contains the
+    // location of the cell.
     assert!(data.get("gap").is_none());
     let why = data.refusal("gap").unwrap().to_string();
     assert!(

@@ -1,4 +1,5 @@
-//! Tests R dumps: accepted input with its values, and errors for all other input.
+//! Tests the reader of R dumps. The tests cover the values of accepted input, and the errors that all other input
+//! causes.
 
 use jensen_data::{DataError, DataFile, DataSet, Value};
 
@@ -46,7 +47,8 @@ fn values_are_read_and_reordered() {
     }
 }
 
-/// Files that cannot be read, with the message, the line and the column.
+/// Files that cannot be read. Each has the message of the error, and the line and the column at which the error is
+/// reported.
 const WRONG: &[(&str, &str, usize, usize)] = &[
     (
         "a <- c(1, NA)",

@@ -1,4 +1,4 @@
-//! Tests sparse symmetric matrices in their usual formats, and damaged ones.
+//! Tests the reader of sparse symmetric matrices in their usual formats, and with damaged files.
 
 use jensen_data::Symmetric;
 

@@ -1,4 +1,4 @@
-//! Tests tables: accepted input, and messages about mistakes.
+//! Tests the reader of tables. The tests cover accepted input, and messages about mistakes.
 
 use jensen_data::table_csv::{Header, parse};
 use jensen_data::{Cells, DataSet, Table};
@@ -45,7 +45,7 @@ fn separators_headers_quotes_and_missing_values() {
             "{separator:?}"
         );
     }
-    // Without a header, columns are numbered, and a number refers to a column.
+    // If there is no header, columns are numbered, and a column is identified by its number.
     let table = read("1,g\n2,b\n");
     assert_eq!(table.names(), ["V1", "V2"]);
     assert_eq!(numbers(&table, "1"), [Some(1.0), Some(2.0)]);
@@ -157,7 +157,7 @@ fn archives_of_numpy() {
     assert_eq!(table.names(), ["x1", "x2", "y"]);
     assert_eq!(table.numbers("x2").unwrap(), [2.0, 4.0]);
     assert_eq!(table.numbers("y").unwrap(), [5.0, 6.0]);
-    // A file truncated at any position gives an error and never a panic.
+    // A file that is truncated at any position causes an error, never a panic.
     for end in 0..bytes.len() {
         assert!(Table::from_npz(&bytes[..end], "a.npz").is_err(), "{end}");
     }
@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// The time for finding columns, words and locations in the file must be proportional to the size of the file.
+/// The time that it takes to find columns, words and locations must be proportional to the size of the file.
 #[test]
 fn wide_tables_take_no_more_time_than_long_ones() {
     use std::fmt::Write;
@@ -220,13 +220,13 @@ fn wide_tables_take_no_more_time_than_long_ones() {
     assert!(codes.iter().all(Option::is_some));
     let taken = begun.elapsed();
     assert!(taken.as_secs() < 8, "{taken:?}");
-    // The reader refuses a missing value in the last column as in the first.
+    // A missing value is rejected in the last column as it is in the first column.
     let data = DataSet::from_csv(text.as_bytes(), "wide.csv").unwrap();
     assert!(data.refusal("name1").is_some() && data.refusal("name39997").is_some());
     assert!(data.refusal("name39998").is_none());
 }
 
-/// A word must not contain control codes for a terminal or a formula for a spreadsheet.
+/// A cell that is written for a word must not contain control codes for a terminal or a formula for a spreadsheet.
 #[test]
 fn words_are_harmless_cells() {
     use jensen_data::table_csv::quoted;

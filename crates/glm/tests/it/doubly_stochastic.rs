@@ -13,7 +13,7 @@ fn numbers(seed: u64, count: usize) -> Vec<f64> {
     (0..count).map(|_| 2.0 * stream.uniform() - 1.0).collect()
 }
 
-/// More than a vector's lanes, and not a multiple of them.
+/// A number of columns that exceeds the lanes of a vector and is not a multiple of them.
 const COLUMNS: usize = 11;
 const CLASSES: usize = 3;
 const SD: f64 = 0.6;
@@ -37,7 +37,8 @@ fn loss(records: usize, w: &[f64], n: usize, noise: &[f64]) -> f64 {
     normaliser - eta[n * 5 % 3]
 }
 
-/// Computes the second-order expansion of `loss` around ε = 0, by differences in ε, and its expectation.
+/// Computes the second-order expansion of `loss` around ε = 0 by differences in ε, and the expectation of this
+/// expansion.
 fn expansion(records: usize, w: &[f64], n: usize, noise: &[f64]) -> (f64, f64) {
     let h = 1e-3;
     let at = |e: &[f64]| loss(records, w, n, e);
@@ -125,8 +126,8 @@ fn settings(estimator: RecordEstimator) -> GenericSettings {
     }
 }
 
-/// An objective that is linear in ε. The expansion is therefore exact, and with a table at w the joint estimator has no
-/// noise.
+/// An objective that is linear in ε. The expansion is therefore exact, and the joint estimator has no noise if its
+/// table is at w.
 struct Quadratic;
 
 impl DoublyStochastic for Quadratic {
@@ -176,7 +177,7 @@ impl DoublyStochastic for Quadratic {
 
 #[test]
 fn joint_converges_to_the_last_digit_where_the_expansion_is_exact() {
-    // The optimum is 3.5. With a constant step size, naive and cv retain the noise of their batches.
+    // The optimum is 3.5. With a constant step size, the estimators naive and cv retain the noise of their batches.
     let end = |estimator| {
         let mut run = Generic::new(&Quadratic, 5, settings(estimator), vec![10.0]).unwrap();
         let mut state = run.init().unwrap();

@@ -1,4 +1,4 @@
-//! Comparisons of principal components with explicit formulas: the gradient of a record, and the variance of batches at
+//! Compares principal components with explicit formulas for the gradient of a record and for the variance of batches at
 //! the optimum.
 
 use jensen_density::{Lanes, LanesMut, RecordDensity};
@@ -39,7 +39,7 @@ fn batches_vary_as_they_should_by_hand() {
     assert!(lambda > 1.5);
     let w = u.map(|u| u * (lambda - 1.0).sqrt());
     let mean = w.map(|w| w / lambda);
-    // r zᵀ − W M⁻¹, z = Wᵀx / M, r = x − W z.
+    // The gradient is r zᵀ − W M⁻¹ with z = Wᵀx / M and r = x − W z.
     let by_hand = |n: u32| -> ([f64; 3], f64) {
         let x = &RECORDS[n as usize];
         let z = dot(&w, x) / lambda;
@@ -68,8 +68,8 @@ fn batches_vary_as_they_should_by_hand() {
             batches += 1.0;
         }
     }
-    // At the optimum the gradients of all records sum to zero, so the variance is N²/B (N − B)/(N − 1) (E‖r‖²‖z‖² − ‖W
-    // M⁻¹‖²).
+    // At the optimum the gradients of all records sum to zero. The variance is therefore N²/B (N − B)/(N − 1)
+    // (E‖r‖²‖z‖² − ‖W M⁻¹‖²).
     let products = (0..6).map(|n| by_hand(n).1).sum::<f64>() / 6.0;
     let expected = 36.0 / 2.0 * (4.0 / 5.0) * (products - dot(&mean, &mean));
     assert!(

@@ -1,8 +1,9 @@
 //! Constructors of nodes, with shape checks, constant folding and local simplification.
 //!
-//! All nodes are built here, so no pass has to repeat these rules. Folding uses the scalar definitions of the slow
-//! evaluator. Simplifications preserve the value up to rounding and never turn a finite value into a non-finite one.
-//! They replace `0 · x` by 0 even if x might be infinite, because derivatives that are structurally zero must vanish.
+//! Every node is created by these constructors, so passes do not need rules of their own for folding or simplification.
+//! Folding uses the scalar definitions of the slow evaluator. A simplification preserves the value up to rounding, and
+//! never turns a finite value into a non-finite value. The product `0 · x` is replaced by 0 even if x might be
+//! infinite, because derivatives that are structurally zero must vanish.
 
 mod simplify;
 mod structure;
@@ -11,7 +12,7 @@ mod sums;
 use crate::ir::{Graph, Input, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, Op};
 
-/// The derivative of an operation whose derivative is zero almost everywhere.
+/// The derivative of an operation that is constant almost everywhere. This derivative is zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Zero;
 
@@ -34,12 +35,13 @@ macro_rules! binary {
 }
 
 impl Graph {
-    /// Creates a per-lane input of `len` elements, such as a draw or a tangent.
+    /// Creates an input of `len` elements that has a separate value in each lane, such as a draw or a tangent.
     pub fn input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Lane)
     }
 
-    /// Creates an input of `len` elements that has one value for all lanes. Its gradient is a sum over lanes.
+    /// Creates an input of `len` elements that has the same value in all lanes. The gradient with respect to it is a
+    /// sum over the lanes.
     pub fn shared_input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Shared)
     }
@@ -50,7 +52,7 @@ impl Graph {
         self.push(Op::Input(slot), &[], Shape::fixed(len))
     }
 
-    /// Returns the node of input `slot`.
+    /// Returns the node that represents input `slot`.
     pub fn input_node(&mut self, slot: usize) -> NodeId {
         let len = self.inputs[slot].len;
         self.push(Op::Input(slot as u32), &[], Shape::fixed(len))
@@ -59,7 +61,7 @@ impl Graph {
     /// Creates a record column with `width` numbers per record.
     ///
     /// # Panics
-    /// Panics if the numbers do not fill whole records, or if `width` is zero.
+    /// Panics if the length of `values` is not a multiple of `width`, or if `width` is zero.
     pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
         assert!(
             width > 0 && values.len().is_multiple_of(width),
@@ -106,10 +108,11 @@ impl Graph {
         self.uniform_value(id) == Some(value)
     }
 
-    /// Returns the shape of an elementwise result. Scalars broadcast, and all other shapes must be equal.
+    /// Returns the shape of the result of an elementwise operation. Scalars broadcast, and all other shapes must be
+    /// equal.
     ///
     /// # Panics
-    /// Panics if the shapes do not agree. This is a bug in the caller, because the front ends check sizes and report
+    /// Panics if the shapes differ. This would be a bug in the caller, because front ends check sizes and report
     /// errors.
     pub fn broadcast_shape(&self, args: &[NodeId]) -> Shape {
         let mut shape = Shape::SCALAR;
@@ -167,7 +170,7 @@ impl Graph {
     }
 
     unary! {
-        /// Returns `-x`.
+        /// Returns the negation `-x`.
         neg => Neg;
         /// Returns `1 / x`.
         recip => Recip;
@@ -199,7 +202,7 @@ impl Graph {
         self.elem(ElemOp::Select, &[c, x, y])
     }
 
-    /// Returns `c · x` for a number c.
+    /// Returns the product `c · x`, where c is a number.
     pub fn scale(&mut self, c: f64, x: NodeId) -> NodeId {
         let c = self.constant(c);
         self.mul(c, x)

@@ -1,10 +1,11 @@
-//! Simplifies elementwise operations locally.
+//! Local simplifications of elementwise operations.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op};
 
 impl Graph {
-    /// Repeats `x` to `shape` if an identity drops the other operand and that operand is wider.
+    /// Repeats `x` to fill `shape`. This is necessary if an identity removes the other operand and that operand is
+    /// wider.
     fn widen(&mut self, x: NodeId, shape: Shape) -> NodeId {
         if self.shape(x) == shape {
             x
@@ -13,8 +14,9 @@ impl Graph {
         }
     }
 
-    /// Returns b for `(a + b) − a`, or for elements of that sum minus the same elements of a. The result is exact even
-    /// if a is so large that only rounding error would remain, as for effects around a location with a tiny scale.
+    /// Returns b if the expression is `(a + b) − a`, where both occurrences of a may be selections of the same
+    /// elements. The result is exact, whereas the subtraction would return only a rounding error if a is very large.
+    /// Such expressions occur with effects around a location whose scale is tiny.
     fn rest_of_sum(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let sum = |graph: &Self, id: NodeId| match graph.elem_op(id) {
             Some(ElemOp::Add) => Some((graph.args(id)[0], graph.args(id)[1])),
@@ -48,8 +50,8 @@ impl Graph {
         Some(self.gather(rest, &indices))
     }
 
-    /// Combines two scalars that are added to a vector, or subtracted from it, one after the other. A pivot is kept,
-    /// because subtracting it from each element preserves digits.
+    /// Combines two scalars that are added to a vector, or subtracted from it, one after the other. The rule does not
+    /// apply to a pivot, because subtracting the pivot from each element preserves digits.
     fn scalars_together(&mut self, op: ElemOp, x: NodeId, y: NodeId) -> Option<NodeId> {
         use ElemOp::{Add, Pivot, Sub};
         let is_scalar = |graph: &Self, id: NodeId| graph.shape(id).is_scalar();
@@ -73,7 +75,8 @@ impl Graph {
         {
             return None;
         }
-        // The signs of the scalar and of the vector, and within the vector the signs of its own scalar and of the rest.
+        // Determines the signs of the scalar and of the vector. The vector has a scalar of its own, and the signs of
+        // that scalar and of the remaining operand are determined as well.
         let (scalar_first, own_first) = (scalar == x, own == a);
         let negative = |op: ElemOp, first: bool| op == Sub && !first;
         let minus_vector = negative(op, !scalar_first);
@@ -112,8 +115,8 @@ impl Graph {
         Some(self.gather(self.args(table)[0], &indices))
     }
 
-    /// Returns log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative. If a is large, both terms are so much larger
-    /// than their difference that only rounding error would remain.
+    /// Returns log Γ(a + n) − log Γ(a), or the negative of this difference, for numbers n ≥ 0. If a is large, both
+    /// terms are much larger than their difference, and the subtraction would return only a rounding error.
     fn gamma_step(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let (p, q) = (self.under_lgamma(x)?, self.under_lgamma(y)?);
         let step = |graph: &Self, sum: NodeId, base: NodeId| {
@@ -140,9 +143,9 @@ impl Graph {
         Some(self.neg(rise))
     }
 
-    /// Takes the logarithm of a concatenation part by part, if some parts are constants that contain zeros. The
-    /// derivative of the logarithm at zero is infinite, and its product with a derivative of zero would be NaN. The
-    /// logarithm of a constant part has no derivative.
+    /// Takes the logarithm of a concatenation part by part if some parts are constants that contain zeros. The
+    /// logarithm has an infinite derivative at zero, and the product of this derivative with a derivative of zero would
+    /// be NaN. The logarithm of a constant part has no derivative.
     fn log_of_parts(&mut self, x: NodeId) -> Option<NodeId> {
         let is_zero = |graph: &Self, part: NodeId| {
             (graph.constant_value(part)).is_some_and(|values| values.contains(&0.0))
@@ -163,9 +166,10 @@ impl Graph {
         Some(self.concat(&logs))
     }
 
-    /// Applies an operation to tables instead of to the elements gathered from them, if more elements are gathered than
-    /// the tables have, as in `sd * z[group]`. Elements that are not gathered must not affect derivatives, which are
-    /// multiplied by zero there. Only the derivatives of sums and products are finite for all values of the elements.
+    /// Applies an operation to tables, instead of to the elements that are gathered from the tables, if the gathered
+    /// elements outnumber the elements of the tables, as in `sd * z[group]`. If some elements of the tables are not
+    /// gathered, the operation is applied to them as well, and their derivatives are later multiplied by zero. In this
+    /// case the rule covers only sums and products, whose derivatives are always finite.
     pub(super) fn before_gather(
         &mut self,
         op: ElemOp,
@@ -209,7 +213,8 @@ impl Graph {
             return None;
         }
         if span < table.len {
-            // If a table is part of a larger one, such as the vector of all parameters, only that part is used.
+            // If the table is part of a larger vector, such as the vector of all parameters, the operation is applied
+            // to this part alone.
             for source in &mut sources {
                 if !self.shape(*source).is_scalar() {
                     *source = self.slice(*source, low as usize, span as usize);
@@ -262,7 +267,8 @@ impl Graph {
                 if let Some(sum) = self.scalars_together(Add, x, y) {
                     return Some(sum);
                 }
-                // Commutative operations have a fixed order of arguments, so that equal sums are recognised.
+                // The arguments of commutative operations are put in a fixed order, so that equal sums are recognised
+                // as equal.
                 (y < x).then(|| self.elem(Add, &[y, x]))
             }
             (Sub, &[x, y]) => {
@@ -300,7 +306,7 @@ impl Graph {
                         }
                         _ => {}
                     }
-                    // The identity c · (d · z) = (c d) · z for scalar constants.
+                    // Applies the identity c · (d · z) = (c d) · z for scalar constants.
                     if let (Some(c), Some(Mul)) = (self.scalar_value(a), arg_op(self, b)) {
                         let (p, q) = (self.args(b)[0], self.args(b)[1]);
                         for (d, z) in [(p, q), (q, p)] {
@@ -340,7 +346,7 @@ impl Graph {
                     return Some(self.widen(zero, shape));
                 }
                 if let Some(c) = self.scalar_value(y) {
-                    // The reciprocal is exact for powers of two, and rounded once otherwise.
+                    // The reciprocal of a power of two is exact, and any other reciprocal is rounded once.
                     let r = self.constant(1.0 / c);
                     return Some(self.mul(x, r));
                 }
@@ -352,8 +358,8 @@ impl Graph {
                 }
                 None
             }
-            // Scalars keep products by 0 or 1, so that unrolled copies of one loop body have the same structure. The
-            // vector that later contains them is simplified.
+            // Products by 0 or 1 are kept in scalars, so that unrolled copies of a loop body have the same structure.
+            // The vector that later contains the copies is simplified.
             (Fma, &[x, y, z]) if !shape.is_scalar() && self.is_uniform(z, 0.0) => {
                 let product = self.mul(x, y);
                 Some(self.widen(product, shape))

@@ -7,11 +7,11 @@ use crate::ops::{
     ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap, ScatterMaps, Solver, structural,
 };
 
-/// The largest number of elements of a constant that is folded by evaluating structural operations.
+/// The largest number of elements of a constant to which structural operations are applied when the graph is built.
 const FOLD_LIMIT: usize = 1 << 22;
 
 impl Graph {
-    /// Repeats a scalar to `shape`.
+    /// Repeats the scalar `x` to fill `shape`.
     pub fn broadcast(&mut self, x: NodeId, shape: Shape) -> NodeId {
         assert!(self.shape(x).is_scalar(), "only scalars broadcast");
         if shape.is_scalar() {
@@ -26,7 +26,7 @@ impl Graph {
     /// Gathers elements: `out[i] = x[index[i]]`.
     ///
     /// # Panics
-    /// Panics if an index is out of range, which is a bug in the caller.
+    /// Panics if an index is out of range. This would be a bug in the caller.
     pub fn gather(&mut self, x: NodeId, index: &[u32]) -> NodeId {
         let from = self.shape(x);
         assert!(!from.record, "gather from a fixed-size value");
@@ -56,7 +56,7 @@ impl Graph {
                 return self.broadcast(source, Shape::fixed(index.len()));
             }
             Op::Concat => {
-                // An element of a concatenation is an element of one of its parts.
+                // An element of a concatenation is taken directly from the part that contains it.
                 if let Some(result) = self.gather_from_part(x, index) {
                     return result;
                 }
@@ -110,7 +110,7 @@ impl Graph {
         self.push(Op::GatherRecord(index), &[x], Shape::per_record(1))
     }
 
-    /// Adds the elements of every source at the indices of its map to a vector of `len` zeros.
+    /// Creates a vector of `len` zeros, and adds the elements of every source at the indices of its map.
     pub fn scatter(&mut self, sources: &[(NodeId, ScatterMap)], len: usize) -> NodeId {
         let sources: Vec<_> = sources
             .iter()
@@ -124,8 +124,8 @@ impl Graph {
             return x;
         }
         if sources.len() > MAX_SCATTER {
-            // The loop is iterative. With tens of thousands of parts, a recursion over the remainder would copy it each
-            // time.
+            // This is a loop because a recursion over the remaining sources would copy them at every level. There can
+            // be tens of thousands of sources.
             let (head, mut left) = sources.split_at(MAX_SCATTER);
             let mut sum = self.scatter(head, len);
             while !left.is_empty() {
@@ -150,7 +150,7 @@ impl Graph {
         {
             return self.fold_structural(Op::Scatter(maps), &args, shape);
         }
-        // A common scalar factor is applied to the sums instead of to every element.
+        // A common scalar factor is applied to the sums instead of to every element of the source.
         if let [(x, map @ (ScatterMap::Index(_) | ScatterMap::Record(_)))] = sources[..]
             && let Some((scalar, rest)) = self.split_scalar_factor(x)
             && (self.shape(x).record || self.shape(x).len as usize > len)
@@ -161,7 +161,7 @@ impl Graph {
         self.push(Op::Scatter(maps), &args, shape)
     }
 
-    /// Adds elements at indices to a vector of `len` zeros: `out[index[i]] += x[i]`.
+    /// Creates a vector of `len` zeros, and adds elements to it at indices: `out[index[i]] += x[i]`.
     pub fn scatter_add(&mut self, x: NodeId, index: &[u32], len: usize) -> NodeId {
         assert!(
             index.iter().all(|&i| (i as usize) < len),
@@ -264,7 +264,7 @@ impl Graph {
         self.structural(Op::Max, &[x], Shape::SCALAR)
     }
 
-    /// Returns the cumulative sums from the first element on.
+    /// Returns the cumulative sums. The first of them is the first element.
     pub fn cumsum(&mut self, x: NodeId) -> NodeId {
         self.directed_cumsum(x, false)
     }
@@ -316,7 +316,7 @@ impl Graph {
         self.gather(x, &index)
     }
 
-    /// Returns the lower Cholesky factor of an `n × n` matrix, of which only the lower triangle is read.
+    /// Returns the lower Cholesky factor of an `n × n` matrix. Only the lower triangle of the matrix is read.
     pub fn cholesky(&mut self, x: NodeId, n: usize) -> NodeId {
         self.structural(Op::Cholesky { n: n as u32 }, &[x], Shape::fixed(n * n))
     }
@@ -341,7 +341,7 @@ impl Graph {
         self.structural(op, &[l, b], Shape::fixed(n * cols))
     }
 
-    /// Returns X if B is the product `L X` and L is zero above its diagonal.
+    /// Returns X if B is the product `L X` and all elements of L above the diagonal are zero.
     fn unmultiplied(&self, l: NodeId, b: NodeId, n: usize, cols: usize) -> Option<NodeId> {
         let plain = MatMul {
             m: n as u32,
@@ -384,8 +384,8 @@ impl Graph {
         self.structural(op, &[a], Shape::fixed(n * (n + 1)))
     }
 
-    /// Returns the eigenvalues and eigenvectors of a complex matrix, or of its Hermitian part, in the layout of
-    /// [`Op::Eigen`].
+    /// Returns the eigenvalues and eigenvectors of a complex matrix, or of the Hermitian part of the matrix, in the
+    /// layout of [`Op::Eigen`].
     pub fn eigen(&mut self, a: NodeId, n: usize, hermitian: bool) -> NodeId {
         let op = Op::Eigen {
             n: n as u32,
@@ -394,8 +394,8 @@ impl Graph {
         self.structural(op, &[a], Shape::fixed(n * (3 * n + 2)))
     }
 
-    /// Evaluates the hypergeometric function, or its derivatives of the given order. `x` is one vector with `above`
-    /// numerators, `below` denominators and the argument of the function.
+    /// Evaluates the hypergeometric function, or the derivatives of the given order. `x` is a vector of `above`
+    /// numerator parameters, `below` denominator parameters and the argument of the function.
     pub fn hypergeometric(
         &mut self,
         x: NodeId,
@@ -412,11 +412,11 @@ impl Graph {
         self.structural(op, &[x], Shape::fixed(len))
     }
 
-    /// Returns the results of a solver for the vector `x` of its arguments.
+    /// Returns the results of a solver, whose arguments form the vector `x`.
     ///
     /// # Panics
-    /// Panics if the body does not have the form that its kind requires, or if `x` does not have the required length.
-    /// Both are bugs in the caller.
+    /// Panics if the body does not have the form that the kind of solver requires, or if `x` does not have the required
+    /// length. In either case, the caller has a bug.
     pub fn solver_value(&mut self, solver: Solver, x: NodeId) -> NodeId {
         if let Some(problem) = solver.problem() {
             panic!("{problem}");
@@ -465,8 +465,8 @@ impl Graph {
         self.vector(&values)
     }
 
-    /// Rebuilds the node `op(args)` in this graph, with the folding and simplification of the constructors. The ids in
-    /// `op` must already belong to this graph.
+    /// Rebuilds the node `op(args)` in this graph through the constructors, which fold and simplify. The ids in `op`
+    /// must already refer to tables of this graph.
     pub(crate) fn rebuild(&mut self, op: Op, args: &[NodeId], shape: Shape) -> NodeId {
         match op {
             Op::Elem(op) => self.elem(op, args),

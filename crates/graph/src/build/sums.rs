@@ -1,17 +1,17 @@
-//! Builds sums over elements, and simplifies sums of expressions that are linear in columns of data. A sum of this kind
-//! has few terms, whose factors are known once data are bound.
+//! Builds sums over elements, and simplifies sums of expressions that are linear in columns of data. Such a sum is a
+//! linear combination of a few terms, whose coefficients can be computed when the data are bound.
 //!
-//! A Poisson regression, for example, needs Σ y η. With η = X b, the sum is (Xᵀy)·b and its gradient is Xᵀy, so neither
-//! needs a pass over all rows.
+//! A Poisson regression, for example, needs Σ y η. If η = X b, the sum is (Xᵀy)·b and the gradient is Xᵀy. Neither of
+//! them needs a pass over all rows.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, streamed};
 
-/// The largest number of terms of a linear predictor. Longer expressions are not treated as linear.
+/// The largest number of terms in a linear expression. Expressions with more terms are not treated as linear.
 const MOST_TERMS: usize = 256;
 
 impl Graph {
-    /// Returns the sum of all elements, over all records if x runs along the record axis.
+    /// Returns the sum of all elements. If x runs along the record axis, the sum extends over all records.
     pub fn sum(&mut self, x: NodeId) -> NodeId {
         let shape = self.shape(x);
         if shape.is_scalar() {
@@ -38,7 +38,7 @@ impl Graph {
             Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)) => {
                 let (a, b) = (self.args(x)[0], self.args(x)[1]);
                 let parts = [a, b];
-                // A pivot is subtracted from each element, because a difference of sums would lose digits.
+                // The pivot must be subtracted from each element, because a difference of two sums would lose digits.
                 let pivoted = parts
                     .iter()
                     .any(|&part| self.elem_op(part) == Some(ElemOp::Pivot));
@@ -78,8 +78,8 @@ impl Graph {
         self.push(Op::Sum, &[x], Shape::SCALAR)
     }
 
-    /// Splits a product into a scalar and the rest. Either one factor is a scalar, or one factor is data and the other
-    /// is a product with a scalar.
+    /// Splits a product into a scalar and the remaining factor. The scalar is either one of the two factors, or a
+    /// factor of a nested product that is multiplied by data.
     fn scalar_of_product(&mut self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if let Some(split) = self.split_scalar_factor(x) {
             return Some(split);
@@ -105,9 +105,9 @@ impl Graph {
         }
     }
 
-    /// Returns whether the sum of a vector has few terms. The terms of the vector may be products of columns of data
-    /// and scalars, products of long matrices of data and vectors, and elements of much shorter vectors, with or
-    /// without a factor of data.
+    /// Returns whether the sum of a vector reduces to a few terms. The terms of the vector may be products of data
+    /// columns and scalars, products of long data matrices and vectors, or elements of much shorter vectors. Elements
+    /// of shorter vectors may be multiplied by data.
     fn is_linear(&self, x: NodeId) -> bool {
         let shape = self.shape(x);
         if shape.record || (shape.len as usize) < SHORTEST {
@@ -121,7 +121,7 @@ impl Graph {
                 return false;
             }
             if self.elem_op(at) == Some(ElemOp::Pivot) {
-                // The subtraction of each element preserves digits.
+                // The pivot must be subtracted from each element to preserve digits.
                 return false;
             }
             if self.shape(at).is_scalar() {
@@ -130,7 +130,8 @@ impl Graph {
             let args = self.args(at);
             match self.op(at) {
                 Op::Elem(ElemOp::Neg | ElemOp::Add) => open.extend(args),
-                // Data minus a predictor are residuals. A difference of sums would lose their digits.
+                // The difference between data and a predictor is a residual. Its digits would be lost in a difference
+                // of two sums.
                 Op::Elem(ElemOp::Sub)
                     if args.iter().all(|arg| self.constant_value(*arg).is_none()) =>
                 {
@@ -242,7 +243,7 @@ impl Graph {
     }
 }
 
-/// Computes Neumaier's compensated sum, because folding must be as precise as the engine.
+/// Computes Neumaier's compensated sum. Folding must be as precise as the evaluation at run time.
 fn sum_of_numbers(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for value in values {

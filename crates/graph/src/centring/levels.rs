@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Group, coordinates};
 use crate::ir::{Graph, NodeId};
 
-/// The largest product of the number of nodes in a location or scale and the number of coordinates. A graph with a
-/// larger product is not searched for groups.
+/// The largest product of the number of nodes in a location or scale and the number of coordinates. If the product is
+/// larger, the graph is not searched for groups, because the search would take too long.
 const EFFORT: usize = 1 << 26;
 
 pub(super) struct Reach<'a> {
@@ -24,7 +24,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Returns `None` if the search is too expensive.
+    /// Returns the coordinates on which `node` depends, or `None` if the search is too expensive.
     pub(super) fn of(&mut self, node: NodeId) -> Option<BTreeSet<u32>> {
         let mut waiting = vec![node];
         while let Some(&next) = waiting.last() {
@@ -56,12 +56,12 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// The largest number of levels of a hierarchy. A deeper structure is a chain in time, in which each element depends on
-/// the one before it.
+/// The largest number of levels of a hierarchy. A structure with more levels is a chain in time, in which each element
+/// depends on its predecessor.
 const LEVELS: usize = 6;
 
-/// Sorts groups into levels, lowest first. If two groups depend on each other, the first one is omitted. Chains are
-/// omitted together with all groups on which they depend.
+/// Sorts groups into levels, starting with the lowest level. If two groups depend on each other, the first of them is
+/// left out. Chains are left out, together with all groups on which they depend.
 pub(super) fn levels(mut groups: Vec<(Group, BTreeSet<u32>)>) -> Vec<Vec<Group>> {
     let mut levels: Vec<Vec<(Group, BTreeSet<u32>)>> = Vec::new();
     while !groups.is_empty() {

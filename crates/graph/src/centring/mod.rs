@@ -1,21 +1,23 @@
-//! Finds hierarchies in a graph, and builds the same density in coordinates relative to their group.
+//! Finds hierarchies in a graph, and rebuilds the density in coordinates that are relative to their group.
 //!
-//! Elements θ whose location μ and scale σ depend on other coordinates form funnels: if the data say little about θ,
-//! its spread follows σ. The change of variables
+//! Let θ be elements whose location μ and scale σ depend on other coordinates. Such elements form funnels: if the data
+//! contain little information about θ, the spread of θ is proportional to σ. The change of variables
 //!
 //! ```text
 //! θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ)
 //! ```
 //!
-//! removes the funnel for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one. σ₀
-//! is a typical value of σ, so that results do not depend on units. The log-Jacobian is (1−λ) log(σ/σ₀). The posterior
-//! of θ is the same for all powers. The form with σ₀ = 1 is that of Papaspiliopoulos, Roberts and Sköld (2007) and of
-//! Gorinova, Moore and Hoffman, *Automatic reparameterisation of probabilistic programs*, ICML 2020.
+//! removes the funnel for a suitable power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred
+//! element. The constant σ₀ is a typical value of σ, which makes results independent of units. The log-Jacobian is
+//! (1−λ) log(σ/σ₀). The posterior of θ is the same for all powers. The form with σ₀ = 1 is that of Papaspiliopoulos,
+//! Roberts and Sköld (2007) and of Gorinova, Moore and Hoffman, *Automatic reparameterisation of probabilistic
+//! programs*, ICML 2020.
 //!
-//! If a program is already non-centred, θ = μ + τ z with z ~ N(0, 1), then z itself is reparameterised, with location 0
-//! and scale 1/τ. At the power 0, τ z is a coordinate.
+//! If a program is already non-centred, with θ = μ + τ z and z ~ N(0, 1), then z itself is reparameterised, with
+//! location 0 and scale 1/τ. At the power 0, the coordinate is τ z.
 //!
-//! Multivariate effects with a covariance are whitened according to the information in the data; see `vectors`.
+//! Vectors with a joint Gaussian prior are whitened, and the transform takes into account how much the data determine
+//! each element; see `vectors`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -42,7 +44,7 @@ pub use vectors::Site;
 /// The spread of the prior of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// A positive scale of independent elements, which is one number or one number per element.
+    /// The positive scale of independent elements. The scale is one number for all elements, or one number per element.
     Scale(NodeId),
     /// The lower Cholesky factor of the covariance of a vector, as a column-major matrix.
     Factor(NodeId),
@@ -56,8 +58,8 @@ impl Spread {
     }
 }
 
-/// Values to which the program gives a location and a scale. Location and scale each have the same length as the
-/// values, or are scalars.
+/// Values to which the program assigns a location and a scale. The location and the scale are either scalars or have
+/// the same length as the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scattered {
     /// The values.
@@ -74,7 +76,8 @@ impl Scattered {
         [self.values, self.location, self.spread.node()]
     }
 
-    /// Returns mutable references to these nodes, so that they can be mapped to another graph.
+    /// Returns mutable references to the nodes of the values, the location and the spread, so that a caller can map
+    /// them to another graph.
     pub fn nodes_mut(&mut self) -> [&mut NodeId; 3] {
         let (Spread::Scale(spread) | Spread::Factor(spread)) = &mut self.spread;
         [&mut self.values, &mut self.location, spread]
@@ -103,14 +106,14 @@ pub struct Hierarchy {
     by_hand: BTreeSet<u32>,
 }
 
-/// The prior of one coordinate of a group at a point.
+/// The prior of one coordinate of a group, evaluated at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
     /// The location of the element.
     pub location: f64,
-    /// The logarithm of its prior scale.
+    /// The logarithm of the prior scale of the element.
     pub log_scale: f64,
-    /// The standard deviation of its prior.
+    /// The prior standard deviation of the element.
     pub prior: f64,
     /// Whether the program itself declares the coordinate in non-centred form.
     pub by_hand: bool,
@@ -127,10 +130,10 @@ pub struct Power {
     pub log_scale: f64,
 }
 
-/// A log density in recentred coordinates, with the maps to and from the original coordinates.
+/// A log density in recentred coordinates, together with the maps between recentred and original coordinates.
 #[derive(Clone, Debug)]
 pub struct Recentred {
-    /// The log density with the log-Jacobian, as a graph of the same form as the original.
+    /// The log density with the log-Jacobian, as a graph of the same form as the original graph.
     pub density: Graph,
     /// θ as a function of θ̃.
     forward: Graph,
@@ -139,11 +142,12 @@ pub struct Recentred {
 }
 
 impl Hierarchy {
-    /// Finds the groups among `scattered`, or returns `None` if there are none. The first input of the graph contains
-    /// the coordinates, and its first output is the log density.
+    /// Finds the groups among `scattered`, or returns `None` if there are no groups. The first input of the graph
+    /// contains the coordinates, and its first output is the log density.
     ///
-    /// Two kinds of values can form a group: coordinates, each of which may occur once, and values with location 0 and
-    /// scale 1 that are multiplied by a quantity that depends on other coordinates.
+    /// Two kinds of values can form a group. Values of the first kind are coordinates, each of which may occur only
+    /// once. Values of the second kind have location 0 and scale 1, and they are multiplied by a quantity that depends
+    /// on other coordinates.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
         if !scattered.iter().any(is_of_coordinates) {
@@ -198,7 +202,7 @@ impl Hierarchy {
         })
     }
 
-    /// Returns the priors of all independent elements at the point `z`, by coordinate.
+    /// Returns the prior of every independent element at the point `z`. The keys of the map are coordinates.
     pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
         let mut graph = self.graph.clone();
         let by_itself = |group: &&Group| matches!(group.spread, Spread::Scale(_));
@@ -227,8 +231,8 @@ impl Hierarchy {
         self.levels.iter().flatten()
     }
 
-    /// Builds the density in recentred coordinates. Coordinates without a power or a site do not change. A vector that
-    /// contains a coordinate without a site does not change either.
+    /// Builds the density in recentred coordinates. An independent coordinate is unchanged if it has no power. A vector
+    /// is unchanged if one of its coordinates has no site.
     pub fn recentre(&self, powers: &[Power], sites: &[Site]) -> Recentred {
         let taken = Taken {
             powers: powers.iter().map(|p| (p.coordinate, *p)).collect(),
@@ -240,7 +244,7 @@ impl Hierarchy {
             .find(|id| self.graph.op(*id) == Op::Input(0));
         let input = input.expect("a hierarchy has coordinates");
 
-        // θ is computed level by level, because locations and scales depend on the values of lower levels.
+        // θ is computed level by level, because locations and scales depend on values of lower levels.
         let mut out = self.graph.like();
         let tilde = out.input_node(0);
         let (mut theta, mut jacobian) = (tilde, Vec::new());
@@ -263,7 +267,7 @@ impl Hierarchy {
         }
         out.set_outputs(vec![total]);
 
-        // All of θ̃ is computed at once, because θ determines the locations and scales.
+        // All of θ̃ is computed at once, because the locations and scales are functions of θ.
         let mut back = self.graph.like();
         let theta = back.input_node(0);
         let all: Vec<Group> = self.groups().cloned().collect();
@@ -282,8 +286,8 @@ impl Hierarchy {
         }
     }
 
-    /// Replaces the coordinates of some groups. In the locations and scales, `theta` replaces `input`, which is the
-    /// input of the hierarchy's graph. `own` contains the coordinates of the groups.
+    /// Replaces the coordinates of some groups, which `own` lists. In the locations and scales, `theta` replaces
+    /// `input`, which is the input of the hierarchy's graph.
     fn level(
         &self,
         groups: &[Group],
@@ -315,7 +319,7 @@ struct Taken {
 }
 
 enum Way<'a> {
-    /// θ as a function of θ̃, with the terms of the log-Jacobian.
+    /// Computes θ as a function of θ̃, and collects the terms of the log-Jacobian.
     Forth(&'a mut Vec<NodeId>),
     Back,
 }
@@ -365,8 +369,9 @@ pub(crate) fn assemble(
     out.concat(&parts)
 }
 
-/// Finds coordinates with location 0 and scale 1 that are multiplied by a quantity, and gives them the inverse of that
-/// quantity as their scale. Only the first product of a coordinate counts.
+/// Finds coordinates with location 0 and scale 1 that are multiplied by a quantity. The scale of each coordinate is
+/// then replaced by the inverse of this quantity. If a coordinate occurs in several products, only the first product
+/// counts.
 fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     let unit = unit_normal(graph, scattered);
     if unit.is_empty() {

@@ -46,7 +46,7 @@ fn two_levels() -> (Graph, Vec<Scattered>) {
         location,
         spread: Spread::Scale(scale),
     };
-    // Data, values that depend on themselves, and constants do not form groups.
+    // Groups are not formed by data, by constants, or by values that depend on themselves.
     let found = vec![
         scattered(data, theta, one),
         scattered(theta, of_group, sigma),
@@ -173,7 +173,8 @@ fn derivatives_of_the_new_density_are_its_differences() {
     }
 }
 
-/// The coordinates are log τ and three z ~ N(0, 1), and the data observe τ z. At the power 0, τ z are the coordinates.
+/// The coordinates are log τ and three values z ~ N(0, 1), and the data are observations of τ z. At the power 0, the
+/// coordinates are τ z.
 #[test]
 fn what_is_non_centred_by_hand_can_be_centred() {
     let mut g = Graph::new();
@@ -213,14 +214,14 @@ fn what_is_non_centred_by_hand_can_be_centred() {
     // The determinant |dz/dz̃| is τ⁻³.
     let expected = value(&g, &at) - 3.0 * 0.7;
     assert!((value(&centred.density, &seen) - expected).abs() < 1e-12);
-    // Without its own prior, a coordinate cannot belong to a group.
+    // A coordinate that has no prior of its own cannot belong to a group.
     assert!(Hierarchy::find(&g, &[]).is_none());
 }
 
 #[test]
 fn a_tiny_scale_leaves_effects_apart() {
-    // At τ = e^−60 the effects equal the location to the last bit, but their contribution to the density must not be
-    // lost to rounding.
+    // At τ = e^−60, the effects are equal to the location to the last bit. Their contribution to the density must still
+    // not be lost to rounding.
     let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let powers: Vec<Power> = [2, 3, 4]
@@ -280,7 +281,7 @@ fn chains_and_loops_are_left_out() {
 const ELEMENTS: usize = 6;
 const APART: f64 = 0.4;
 
-/// Each observation with the standard deviation of its error. The last element of the vector is not observed.
+/// The observations, each with the standard deviation of its error. The last element of the vector is not observed.
 const SEEN: [(f64, f64); ELEMENTS - 1] =
     [(0.3, 0.5), (-1.0, 0.2), (2.0, 1.0), (0.1, 0.05), (0.7, 3.0)];
 
@@ -378,7 +379,7 @@ fn sites_are_what_normal_data_say_wherever_they_are_asked_for() {
         }
         assert!(unseen.weight.abs() < 1e-9 && unseen.pull.abs() < 1e-9);
     }
-    // Weak data only lead to whitening.
+    // If the data are weak, the vector is only whitened.
     let (graph, scattered) = process(10.0);
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let sites = hierarchy.sites(&somewhere(ELEMENTS + 2, 0.9));

@@ -1,17 +1,17 @@
 //! Whitens vectors with a joint prior f ~ N(μ, L Lᵀ), where μ and L are functions of other coordinates.
 //!
-//! Near a point, all factors except the prior of f contribute exp(bᵀf − fᵀ W f / 2), where W is diagonal if each
-//! element has its own data. Given the other coordinates, f is then normal. With
+//! Near a given point, all factors of the density except the prior of f contribute exp(bᵀf − fᵀ W f / 2), where W is
+//! diagonal if each element has its own data. Conditional on the other coordinates, f is then normal. With
 //!
 //! ```text
 //! f = μ + L u,   u = R⁻ᵀ (R⁻¹ Lᵀ (b − W μ) + z̃),   R Rᵀ = I + Lᵀ W L
 //! ```
 //!
 //! the vector z̃ is standard normal for all values of the other coordinates. If b = W = 0, then z̃ = u, which is the
-//! usual whitening. If W is large, the data determine f. The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0
-//! give the same posterior. The form is that of the Laplace approximation of Gaussian processes (Rasmussen and
-//! Williams, *Gaussian Processes for Machine Learning*, 2006, section 3.4), held fixed at one point. The eigenvalues of
-//! R Rᵀ are at least 1, even if the covariance is nearly singular.
+//! usual whitening. If W is large, f is determined by the data instead of by the prior. The log-Jacobian is Σ log Lᵢᵢ −
+//! Σ log Rᵢᵢ. The posterior is the same for any b and any W ≥ 0. The form is that of the Laplace approximation of
+//! Gaussian processes (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 3.4), held
+//! fixed at one point. The eigenvalues of R Rᵀ are at least 1, even if the covariance is nearly singular.
 
 use super::{Group, Hierarchy, Spread, Taken, Way};
 use crate::ir::{Graph, NodeId};
@@ -19,20 +19,20 @@ use crate::ops::{MatMul, Op};
 use crate::passes::compact;
 use crate::scalar::evaluate;
 
-/// The information about one coordinate of a vector near a point. Everything except the prior of the vector contributes
-/// the factor exp(pull f − weight f²/2).
+/// The information about one coordinate of a vector near a point. The product of all factors of the density except the
+/// prior of the vector is proportional to exp(pull f − weight f²/2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Site {
     /// The index of the coordinate.
     pub coordinate: u32,
-    /// The diagonal element of W, which is not negative.
+    /// The diagonal element of W for this coordinate, which is not negative.
     pub weight: f64,
-    /// The element of b.
+    /// The element of b for this coordinate.
     pub pull: f64,
 }
 
 impl Site {
-    /// Creates a site without information.
+    /// Creates a site that contains no information about the coordinate.
     pub fn vague(coordinate: u32) -> Self {
         Self {
             coordinate,
@@ -42,13 +42,14 @@ impl Site {
     }
 }
 
-/// The number of directions in which the curvature of the information about a vector is measured. One direction
+/// The number of directions in which the curvature of the data's information about a vector is measured. One direction
 /// suffices if the curvature is diagonal.
 const DIRECTIONS: usize = 8;
 
-/// The ratio of the data's information to the prior's, averaged over a vector, above which the vector is conditioned on
-/// the data in addition to whitening. Below it, the data hardly distort the posterior of the whitened vector. A mean
-/// field of the whitened vector underestimates the ratio several times.
+/// A threshold for the ratio of the data's information to the prior's information, averaged over a vector. Above this
+/// ratio, the transform of the vector also conditions on the data. Below it, whitening suffices, because the data
+/// hardly distort the posterior of the whitened vector. At a point from a mean-field fit of the whitened vector, the
+/// ratio is several times too small.
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {
@@ -67,8 +68,9 @@ impl Hierarchy {
         })
     }
 
-    /// Returns the information about each coordinate of the multivariate effects at the point `z`. Vectors that the
-    /// prior determines almost completely have no sites, because whitening fits them as well at a third of the cost.
+    /// Returns the information about each coordinate of the vectors with a joint prior, at the point `z`. Vectors that
+    /// are determined almost completely by the prior receive sites without information, because whitening fits them
+    /// equally well at a third of the cost.
     pub fn sites(&self, z: &[f64]) -> Vec<Site> {
         let coordinates = self.together();
         if coordinates.is_empty() {
@@ -76,7 +78,7 @@ impl Hierarchy {
         }
         let mut graph = self.graph.clone();
         let all = graph.input_node(0);
-        // The nodes are those of the density, so that the subtracted term equals the existing one to the last bit.
+        // The subtracted term uses the nodes of the density, so that it equals the existing term to the last bit.
         let mut rest = graph.outputs()[0];
         let mut variances = Vec::new();
         for (group, factor) in self.vectors() {
@@ -148,8 +150,8 @@ impl Hierarchy {
     }
 }
 
-/// Returns 1 or −1 with equal frequency. Over a few directions, the products of two elements also have equal numbers of
-/// both signs.
+/// Returns 1 or −1 with equal frequency. Over a few directions, the product of the signs of any two elements also has
+/// both values equally often.
 fn sign(direction: usize, at: usize) -> f64 {
     let mixed = (at as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -190,8 +192,8 @@ fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     out.scatter_add(kept, &indices, n * n)
 }
 
-/// Returns the coordinates of a group with their replacements, or `None` if one of them has no site. `own` contains all
-/// coordinates of the group.
+/// Returns the coordinates of a group with their replacements, or `None` if one of the coordinates has no site. `own`
+/// contains all coordinates of the group.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,

@@ -1,10 +1,11 @@
-//! Runs straight-line code over rows of lanes, for the body of a solver in scalar form.
+//! Runs straight-line code over rows of lanes. Bodies of solvers in scalar form are executed in this way.
 //!
-//! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, the dispatch of
-//! an instruction costs several times as much as its eight vector operations. The body of a solver has a dozen
-//! instructions of one row each and runs tens of thousands of times a second. Here one function runs all operations.
-//! Its operands are rows at known positions, and the last result is written directly to the caller's rows. A right-hand
-//! side of ten operations then takes a third of the time.
+//! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, dispatching an
+//! instruction costs several times as much as the eight vector operations that it performs. The body of a solver
+//! consists of about a dozen instructions, each for one row, and runs tens of thousands of times per second. Here, a
+//! single function runs all operations. Their operands are rows at known positions, and the last result is written
+//! directly to the caller's rows. A right-hand side of ten operations then takes a third of the time that a program
+//! takes.
 
 use std::collections::HashMap;
 
@@ -16,13 +17,14 @@ use crate::ops::{ElemOp, Op};
 
 const BLOCK: usize = 64;
 
-/// The regions of rows are constants and registers, followed by the inputs and then the outputs.
+/// The regions that contain rows. Constants and registers come first, followed by the inputs and then by the outputs.
 const CONSTANTS: u32 = 0;
 const REGISTERS: u32 = 1;
 const INPUTS: u32 = 2;
 
-/// The largest number of inputs and outputs of a body. The inputs are the time and two copies of the states, parameters
-/// and weights. The outputs are the derivatives of both copies with respect to states and parameters.
+/// The largest numbers of inputs and outputs of a body. The inputs are the time, and two copies each of the states, the
+/// parameters and the weights. The outputs are the derivatives of both copies with respect to the states and the
+/// parameters.
 const MOST_INPUTS: usize = 7;
 const MOST_OUTPUTS: usize = 4;
 const OUTPUTS: u32 = INPUTS + MOST_INPUTS as u32;
@@ -34,7 +36,8 @@ struct RowAddress {
     row: u32,
 }
 
-/// The interpreter runs common operations itself, and calls a kernel for all others.
+/// The work of an instruction. The interpreter itself runs common operations, and calls a kernel for any other
+/// operation.
 #[derive(Clone, Copy)]
 enum Work {
     Copy,
@@ -65,7 +68,7 @@ struct Region {
     stride: usize,
 }
 
-/// The code of a graph in which all values are numbers. It is immutable while it runs, so that threads can share it.
+/// The code of a graph in which all values are numbers. It is immutable while it runs, so threads can share it.
 pub(crate) struct Bytecode {
     code: Vec<Instruction>,
     constants: Vec<f64>,
@@ -80,15 +83,15 @@ pub(crate) struct BytecodeArena {
     registers: Vec<f64>,
 }
 
-/// Computes `out = f(lane)` for all lanes, one vector at a time.
+/// Computes `out = f(lane)` for all lanes, one SIMD vector at a time.
 ///
 /// # Safety
-/// `out` must have `lanes` lanes, in whole vectors.
+/// `out` must have `lanes` lanes, and `lanes` must be a multiple of the vector length.
 #[inline(always)]
 unsafe fn each<V: F64x8>(lanes: usize, out: *mut f64, f: impl Fn(usize) -> V) {
     let mut at = 0;
     while at < lanes {
-        // SAFETY: a whole vector of the row.
+        // SAFETY: the row consists of whole vectors, and this is one of them.
         unsafe { f(at).store(out.add(at)) };
         at += LANES;
     }
@@ -96,8 +99,9 @@ unsafe fn each<V: F64x8>(lanes: usize, out: *mut f64, f: impl Fn(usize) -> V) {
 
 jensen_math::simd_fn! {
     fn execute, execute_fn = <V>(code: &[Instruction], regions: &[Region; REGIONS], lanes: usize) {
-        // SAFETY: `Bytecode::run` supplies regions with all rows of the code, of `lanes` lanes in whole vectors.
-        // Written rows are rows of registers and outputs, to which nothing else refers meanwhile.
+        // SAFETY: `Bytecode::run` supplies regions that contain all rows of the code. Each row has `lanes` lanes and
+        // consists of whole vectors. Only registers and outputs are written, and there are no other references to them
+        // at this time.
         unsafe {
             for instruction in code {
                 let row = |row: RowAddress| {
@@ -139,8 +143,9 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// Translates a graph in which every value except the inputs is one number. `outputs` contains the lengths of the
-    /// code's outputs, which the outputs of the graph form in order. Returns `None` if the graph has other operations.
+    /// Translates a graph in which every value except the inputs is a single number. `outputs` contains the lengths of
+    /// the outputs of the code. The outputs of the graph are, in order, the elements of these outputs. Returns `None`
+    /// if the graph contains a value or an operation that the code does not support.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
         if inputs.len() > MOST_INPUTS || outputs.len() > MOST_OUTPUTS {
@@ -183,7 +188,7 @@ impl Bytecode {
         }
     }
 
-    /// Writes all outputs of a block in rows of `lanes` lanes. `lanes` must be a multiple of the vector length.
+    /// Writes all outputs of a block of `lanes` lanes. `lanes` must be a multiple of the vector length.
     pub fn run(
         &self,
         arena: &mut BytecodeArena,
@@ -254,7 +259,7 @@ fn merging(op: ElemOp, which: usize) -> Option<Work> {
 }
 
 impl<'a> Writer<'a> {
-    /// Returns `None` if some value is not a number.
+    /// Creates the translator. Returns `None` if some value is not a single number.
     fn new(graph: &'a Graph, simd: Simd) -> Option<Self> {
         let mut writer = Self {
             graph,
@@ -325,8 +330,8 @@ impl<'a> Writer<'a> {
                 continue;
             }
             let positions: Vec<RowAddress> = args.iter().map(|arg| self.position[arg]).collect();
-            // An operand is read before its row is written, one vector at a time, so the target may be a row that is
-            // freed here.
+            // An operation reads its operands before it writes its row, one vector at a time. The target may therefore
+            // be a row that is freed here.
             for arg in &args {
                 self.reads[arg.index()] -= 1;
                 let RowAddress { region, row } = self.position[arg];
@@ -402,7 +407,8 @@ impl<'a> Writer<'a> {
 mod tests {
     use super::*;
 
-    /// Builds a graph with every kind of work, whose outputs include operands, inputs, constants and one value twice.
+    /// Builds a graph that contains every kind of instruction. The outputs include operands, inputs, constants, and one
+    /// value that occurs twice.
     fn graph() -> Graph {
         let mut g = Graph::new();
         let (clock, states) = (g.input(1), g.input(3));

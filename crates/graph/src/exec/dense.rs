@@ -1,5 +1,5 @@
-//! Lane kernels of matrix operations, running sums and maxima. The innermost loop of each kernel runs over the lanes.
-//! Matrices are stored in column-major order, one row of lanes per element.
+//! Lane kernels for matrix operations, cumulative sums and maxima. The innermost loop of each kernel runs over the
+//! lanes. Matrices are stored in column-major order, and each element is a row of lanes.
 
 use jensen_math::elimination::Elimination;
 use jensen_math::simd::{F64x8, LANES, Simd};
@@ -25,8 +25,8 @@ pub(crate) struct Extents {
 pub(crate) struct DenseKernel {
     run: DenseFn,
     extents: Extents,
-    /// The number of elements per record, if the operand runs along the record axis. Binding a batch then determines
-    /// the extent.
+    /// The number of elements per record, if the operand runs along the record axis. The total number of elements is
+    /// then known once a batch is bound.
     per_record: Option<usize>,
 }
 
@@ -36,8 +36,8 @@ impl DenseKernel {
     }
 
     /// # Safety
-    /// The operands and the destination must have the extents of the kernel, or the extents of `records` records, and
-    /// `lanes` lanes.
+    /// The operands and the destination must have `lanes` lanes and the extents of the kernel. Extents that are counted
+    /// per record are those of `records` records.
     pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], records: usize, lanes: usize) {
         let extents = match self.per_record {
             Some(len) => Extents {
@@ -46,13 +46,13 @@ impl DenseKernel {
             },
             None => self.extents,
         };
-        // SAFETY: this function requires operands and a destination of these extents and lanes. `Runner::step` passes
-        // the operands for which the plan made the kernel.
+        // SAFETY: this function requires that the operands and the destination have these extents and lanes.
+        // `Runner::step` passes the operands for which the plan created the kernel.
         unsafe { (self.run)(dst, args.as_ptr(), &extents, lanes) }
     }
 }
 
-/// Specifies at compile time which of the two operands of a product are splat.
+/// Specifies at compile time which of the two factors of a product are splat.
 pub(super) trait Factors {
     const A: bool;
     const B: bool;
@@ -80,8 +80,8 @@ impl Flag for Off {
     const ON: bool = false;
 }
 
-/// The number of rows in a piece of the contracted extent. A piece of the right factor stays in L1 while all rows of
-/// the result use it.
+/// The number of rows in a piece of the summed extent. A piece of the right factor stays in the L1 cache while all rows
+/// of the result use it.
 const DEPTH: usize = 32;
 
 #[inline(always)]
@@ -91,8 +91,9 @@ pub(super) unsafe fn at<V: F64x8>(
     element: usize,
     lane: usize,
 ) -> V {
-    // SAFETY: the kernels below loop over elements within their extents, which the operand has by the contract of
-    // `Dense::run`, and over lanes by whole vectors up to the number of lanes, a multiple of eight.
+    // SAFETY: the kernels below loop over elements within their extents, and the contract of `Dense::run` requires the
+    // operand to have these extents. They loop over lanes in whole vectors, and the number of lanes is a multiple of
+    // eight.
     unsafe {
         let p = operand.base.add(element * operand.stride);
         if splat {
@@ -105,7 +106,8 @@ pub(super) unsafe fn at<V: F64x8>(
 
 jensen_math::simd_fn! {
     fn matmul, matmul_fn = <V, M: Factors>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (a, b, e) = (*args, *args.add(1), *extents);
             let (m, k, n) = (e.m, e.k, e.n);
@@ -169,7 +171,8 @@ jensen_math::simd_fn! {
     }
 
     fn cholesky, cholesky_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let l = |i: usize, j: usize, lane: usize| dst.add((j * n + i) * lanes + lane);
@@ -196,7 +199,8 @@ jensen_math::simd_fn! {
                         x.mul(inverse).store(l(i, j, lane));
                     }
                 }
-                // A pivot that is not positive makes all later columns NaN, and must make the earlier ones NaN too.
+                // If a pivot is not positive, all later columns are NaN already, and the earlier columns must also be
+                // set to NaN.
                 let last = l(n.max(1) - 1, n.max(1) - 1, lane);
                 if n > 0 && (0..LANES).any(|k| (*last.add(k)).is_nan()) {
                     let last = V::load(last);
@@ -211,7 +215,8 @@ jensen_math::simd_fn! {
     }
 
     fn tri_solve, tri_solve_fn = <V, M: Factors, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (l, b, n, cols) = (*args, *args.add(1), (*extents).m, (*extents).n);
             let mut lane = 0;
@@ -223,7 +228,7 @@ jensen_math::simd_fn! {
                     let entry = |k: usize| -> V { at(M::A, &l, if T::ON { i * n + k } else { k * n + i }, lane) };
                     let inverse = V::splat(1.0).div(at(M::A, &l, i * n + i, lane));
                     let mut c = 0;
-                    // Four columns share every load of an element of the triangle.
+                    // Processing four columns together lets them share each load of an element of the triangle.
                     while c + 4 <= cols {
                         let mut rest = [V::zero(); 4];
                         for (t, rest) in rest.iter_mut().enumerate() {
@@ -255,7 +260,8 @@ jensen_math::simd_fn! {
     }
 
     fn cumsum, cumsum_fn = <V, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let mut lane = 0;
@@ -273,7 +279,8 @@ jensen_math::simd_fn! {
     }
 
     fn largest, largest_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (a, n) = (*args, (*extents).m);
             let mut lane = 0;
@@ -281,7 +288,8 @@ jensen_math::simd_fn! {
                 let mut most = V::splat(f64::NEG_INFINITY);
                 for i in 0..n {
                     let x: V = at(false, &a, i, lane);
-                    // `max` returns its second operand if the first is NaN, so an earlier NaN must be the second.
+                    // `max` returns its second operand if the first is NaN. A NaN that was found earlier must therefore
+                    // be the second operand.
                     most = V::select(V::is_nan(most), most, most.max(x));
                 }
                 most.store(dst.add(lane));
@@ -293,7 +301,8 @@ jensen_math::simd_fn! {
 
 unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -> Vec<f64> {
     (0..len)
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         .map(|i| unsafe {
             *operand
                 .base
@@ -302,7 +311,8 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// Returns the rows of an operand one after the other, with the number of lanes, which is 1 for a splat operand.
+/// Returns the rows of an operand, one after the other, and the number of lanes per row. The number is 1 if the operand
+/// is splat.
 unsafe fn rows(
     operand: &Operand,
     splat: bool,
@@ -312,7 +322,8 @@ unsafe fn rows(
     let width = if splat { 1 } else { lanes };
     let mut out = Vec::with_capacity(which.len() * width);
     for i in which {
-        // SAFETY: rows stay within the extents, which the operand has by the contract of `Dense::run`.
+        // SAFETY: all rows are within the extents. The contract of `Dense::run` requires the operand to have these
+        // extents.
         out.extend_from_slice(unsafe {
             std::slice::from_raw_parts(operand.base.add(i * operand.stride), width)
         });
@@ -322,10 +333,11 @@ unsafe fn rows(
 
 jensen_math::simd_fn! {
     fn solve, solve_fn = <V, M: Factors, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let (n, cols) = ((*extents).m, (*extents).n);
-            // The transpose itself is factored, as in the slow evaluator.
+            // The transpose itself is factorised, as in the slow evaluator.
             let position = |k: usize| if T::ON { k % n * n + k / n } else { k };
             let (a, width) = rows(&*args, M::A, (0..n * n).map(position), lanes);
             let (b, each) = rows(&*args.add(1), M::B, 0..n * cols, lanes);
@@ -340,7 +352,8 @@ jensen_math::simd_fn! {
     }
 
     fn log_abs_det, log_abs_det_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
+        // destination to have these extents.
         unsafe {
             let n = (*extents).m;
             let (a, width) = rows(&*args, false, 0..n * n, lanes);
@@ -352,7 +365,8 @@ jensen_math::simd_fn! {
 }
 
 unsafe fn eigen_sym(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let n = (*extents).m;
         for lane in 0..lanes {
@@ -370,7 +384,8 @@ unsafe fn eigen<T: Flag>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let n = (*extents).m;
         for lane in 0..lanes {
@@ -388,7 +403,8 @@ unsafe fn hypergeometric(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let (len, above, order) = ((*extents).m, (*extents).k, (*extents).n);
         for lane in 0..lanes {
@@ -453,7 +469,7 @@ fn tri_solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     }
 }
 
-/// Returns the kernel of a dense operation on a first argument of the given shape, for at most `records` records.
+/// Returns the kernel of a dense operation whose first argument has the given shape, for at most `records` records.
 pub(crate) fn dense_kernel(
     op: Op,
     simd: Simd,

@@ -1,4 +1,4 @@
-//! Interrupts of long evaluations.
+//! Interrupts of evaluations that take a long time.
 
 use std::cell::Cell;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::sync::{Arc, mpsc};
 
 type Asked = dyn Fn() -> bool + Send + Sync;
 
-/// Work that the caller may abandon.
+/// A unit of work that the caller may abandon before it has finished.
 type Work = Box<dyn FnOnce() + Send>;
 
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
-/// An interrupt of evaluations, for a time limit or a cancellation by the user. The result of an interrupted evaluation
-/// is NaN. The default never interrupts.
+/// An interrupt of evaluations, which implements a time limit or a cancellation by the user. The result of an
+/// interrupted evaluation is NaN. The default value never interrupts an evaluation.
 #[derive(Clone, Default)]
 pub struct Ending {
     asked: Option<Arc<Asked>>,
@@ -20,8 +20,8 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Creates an interrupt that ends evaluations once `asked` returns true. Every thread calls `asked` after about
-    /// every million numbers.
+    /// Creates an interrupt that ends evaluations once `asked` returns true. Each thread calls `asked` whenever it has
+    /// computed about a million numbers.
     pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -29,9 +29,9 @@ impl Ending {
         }
     }
 
-    /// Runs large factorisations and products, which do not check the interrupt, through `during`. `during` must run
-    /// the work on another thread, wait for it as long as the evaluation may continue, and return whether it finished.
-    /// Abandoned work must not disturb later calls.
+    /// Runs large factorisations and products, which do not check the interrupt themselves, through `during`. `during`
+    /// must run the work on another thread and wait for it as long as the evaluation may continue. `during` returns
+    /// whether the work finished. Work that is abandoned must not affect later calls.
     pub fn apart(self, during: impl Fn(Work) -> bool + Send + Sync + 'static) -> Self {
         Self {
             during: Some(Arc::new(during)),
@@ -54,12 +54,12 @@ impl fmt::Debug for Ending {
     }
 }
 
-/// The number of values computed between two checks. Computing them takes about a millisecond, ten thousand times as
-/// long as a check.
+/// The number of values that are computed between two checks. Computing them takes about a millisecond, which is ten
+/// thousand times as long as a check.
 const BETWEEN: usize = 1 << 20;
 
-/// The smallest number of values for which a step runs on a separate thread. Computing them takes between a twentieth
-/// and half of a second. The thread and the copy of the operands cost a hundredth of that.
+/// The smallest number of values for which a step runs on a separate thread. Computing this number of values takes
+/// between a twentieth and half of a second. Starting the thread and copying the operands costs a hundredth of that.
 pub(crate) const LONG: usize = 1 << 27;
 
 pub(crate) struct Patience {
@@ -77,7 +77,8 @@ impl Patience {
         }
     }
 
-    /// Begins an evaluation. The count includes earlier work, because many short evaluations together take long.
+    /// Begins an evaluation. The count of computed values continues from earlier evaluations, because many short
+    /// evaluations together can take a long time.
     pub fn begin(&self) {
         self.over.set(false);
     }
@@ -93,7 +94,7 @@ impl Patience {
             return;
         }
         self.over.set(asked());
-        // After an interrupt, the next evaluation checks at once.
+        // After an interrupt, the count is kept, so that the next evaluation checks immediately.
         self.worked.set(if self.over.get() { worked } else { 0 });
     }
 
@@ -101,7 +102,7 @@ impl Patience {
         numbers >= LONG && self.ending.during.is_some()
     }
 
-    /// Returns the result of `work` from another thread, or `None` if an interrupt ends the evaluation first.
+    /// Runs `work` on another thread and returns its result, or `None` if an interrupt ends the evaluation first.
     pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let during = self.ending.during.as_ref()?;
         let (done, made) = mpsc::channel();

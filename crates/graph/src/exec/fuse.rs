@@ -1,5 +1,5 @@
-//! Generates the instructions of one fused kernel: merges multiplications with the addition or reduction that uses
-//! them, and assigns tile registers and memory.
+//! Generates the instructions of a fused kernel. Multiplications are merged with the addition or reduction that uses
+//! them, and values are assigned to tile registers or to memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,11 +15,11 @@ use crate::ops::{ElemOp, ScatterMap};
 enum Work {
     Map(NodeId, MapOp),
     Sink(Sink),
-    /// Sums log(1 + exp(·)) of its operand. The number is the index of the sum in the kernel. If there is a node, it is
-    /// the inverse logit of the operand, which the instruction also computes.
+    /// Sums log(1 + exp(·)) of the operand. The number is the index of the sum in the kernel. If a node is given, it is
+    /// the inverse logit of the operand, and the instruction computes it as well.
     Softplus(usize, Option<NodeId>),
     Rows(NodeId),
-    /// Sums its operand by columns of data. The number is the index of the sum in the kernel.
+    /// Sums the operand, weighted by columns of data. The number is the index of the sum in the kernel.
     Columns(usize),
 }
 
@@ -28,7 +28,7 @@ struct Task {
     reads: Vec<NodeId>,
 }
 
-/// The free tile registers, and the node in each of the others.
+/// The tile registers: those that are free, and the node that each of the others contains.
 #[derive(Default)]
 struct Registers {
     free: Vec<u32>,
@@ -51,8 +51,8 @@ impl Registers {
     }
 }
 
-/// Orders the instructions for execution. A reduction directly follows the last operand that it reads, which frees
-/// registers early.
+/// Orders the instructions for execution. Each reduction directly follows the computation of its last operand, so that
+/// registers become free early.
 fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let mut made: HashMap<NodeId, usize> = HashMap::new();
     for (time, task) in maps.iter().enumerate() {
@@ -67,7 +67,7 @@ fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let sinks: Vec<(usize, Task)> = sinks.into_iter().map(|task| (after(&task), task)).collect();
     let mut tasks: Vec<(usize, Task)> = maps.into_iter().enumerate().collect();
     tasks.extend(sinks);
-    // The sort is stable. At equal times, operations precede reductions, which keep their order.
+    // The sort is stable. At equal times, operations precede reductions, and reductions stay in their original order.
     tasks.sort_by_key(|task| task.0);
     tasks.into_iter().map(|(_, task)| task).collect()
 }
@@ -87,14 +87,15 @@ impl Planner<'_> {
         let mut instructions = Vec::with_capacity(tasks.len());
         for (time, task) in tasks.iter().enumerate() {
             let args = self.task_operands(task, &registers);
-            // Operations read a row before they write it, so the target may be a register that is freed here.
+            // Operations read a row before they write it, so the result may be written to a register that is freed
+            // here.
             for &read in &task.reads {
                 if last_use.get(&read) == Some(&time) {
                     registers.release(read);
                 }
             }
             let mut target = |planner: &mut Self, id: NodeId| {
-                // A value is stored if something outside the kernel reads it.
+                // A value is stored in memory if a node outside the kernel reads it.
                 match planner.stages.uses[id.index()] > inside[&id] {
                     true => planner.kept_rows(id, shape),
                     false => Target::Register(registers.take(id)),
@@ -143,8 +144,8 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// Returns the operations and reductions of a kernel, in which a multiplication is merged with the addition or
-    /// reduction that uses it, if only one does.
+    /// Returns the operations and reductions of a kernel. If a multiplication is used by only one addition or
+    /// reduction, the two are merged.
     fn merged(
         &self,
         draft: &KernelDraft,
@@ -173,8 +174,8 @@ impl Planner<'_> {
             let op = graph.elem_op(id).expect("a map is elementwise or linear");
             let args = graph.args(id);
             let is_product = |which: usize| only_here(args[which], ElemOp::Mul);
-            // Determines which operand is the product, and returns the merged operation with the factors and the other
-            // operand.
+            // Finds the operand that is a product. The result is the merged operation, the two factors of the product,
+            // and the other operand.
             let merge = match op {
                 ElemOp::Add if is_product(0) => Some((0, MapOp::Elem(ElemOp::Fma))),
                 ElemOp::Add if is_product(1) => Some((1, MapOp::Elem(ElemOp::Fma))),
@@ -270,7 +271,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the rows to which a sum or scatter adds. They are set to zero before its first instruction.
+    /// Returns the rows to which a sum or scatter adds. These rows are set to zero before the first instruction that
+    /// adds to them.
     pub(super) fn sink_rows(&mut self, id: NodeId) -> u32 {
         let Region::Arena(slot) = self.args_of[&id].region else {
             unreachable!("sinks have rows")
@@ -292,7 +294,7 @@ impl Planner<'_> {
             args.swap(0, 1);
         }
         if args[0].is_splat() {
-            // Only shared values need a copied row.
+            // Only shared values need a row of their own, to which they are copied.
             let arg = args[0];
             args[0] = self.copied(sink.source, arg);
         }

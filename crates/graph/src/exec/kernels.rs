@@ -1,8 +1,9 @@
-//! Row kernels, which apply an elementwise operation to `rows × lanes` elements.
+//! Row kernels, each of which applies an elementwise operation to `rows × lanes` elements.
 //!
-//! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one number for each
-//! element, which is the same in all lanes, as for constants and shared data). Kernels are compiled separately for
-//! these two cases. Whether the next row follows from a stride or from an index list is determined at run time.
+//! An operand is either *per lane* or *splat*. Each element of a per-lane operand is a row of contiguous lanes. Each
+//! element of a splat operand, such as a constant or shared data, is one number that all lanes share. Kernels are
+//! compiled separately for these two kinds of operands. Whether a stride or an index list determines the next row is
+//! decided at run time.
 
 use std::marker::PhantomData;
 
@@ -13,7 +14,7 @@ use jensen_math::vmath as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// The rows of an operand: row r begins at `base + index[r] * stride`, with `index[r] = r` if there is no list.
+/// The rows of an operand. Row r begins at `base + index[r] * stride`, where `index[r] = r` if there is no index list.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand {
     pub base: *const f64,
@@ -29,12 +30,12 @@ impl Operand {
     };
 
     /// # Safety
-    /// Row `r` must be inside the operand.
+    /// Row `r` must be a row of the operand.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, r: usize) -> *const f64 {
         // SAFETY: this function requires a row of the operand. The kernels loop over the rows of their step, and the
-        // planner gave operand and index list the same number of rows. `verify` checked that indices are below the
-        // number of indexed rows.
+        // planner gave the operand and the index list this number of rows. `verify` checked that every index is less
+        // than the number of indexed rows.
         unsafe {
             let r = if self.index.is_null() {
                 r
@@ -46,14 +47,14 @@ impl Operand {
     }
 }
 
-/// Computes `dst[r] = op(args[r])` for `rows` rows of `lanes` lanes. `lanes` is a multiple of eight, and destination
-/// rows are `lanes` apart.
+/// Computes `dst[r] = op(args[r])` for `rows` rows of `lanes` lanes. `lanes` must be a multiple of eight, and the rows
+/// of the destination must be `lanes` numbers apart.
 pub(crate) type MapKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 
-/// Computes `dst += Σ_r a[r] · b[r]` for one row of lanes.
+/// Computes `dst += Σ_r a[r] · b[r]`, where `dst` is a single row of lanes.
 pub(crate) type SumKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 
-/// Computes `dst[index[r]] += a[r] · b[r]`. Destination rows are `lanes` apart.
+/// Computes `dst[index[r]] += a[r] · b[r]`. The rows of the destination are `lanes` numbers apart.
 pub(crate) type ScatterKernel = unsafe fn(*mut f64, *const u32, *const Operand, usize, usize);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +70,7 @@ trait RowOp {
     fn apply<V: F64x8>(a: V, b: V, c: V) -> V;
 }
 
-/// Specifies at compile time which operands are splat.
+/// Specifies at compile time which of the operands are splat.
 trait Splats {
     const A: bool;
     const B: bool;
@@ -89,15 +90,15 @@ unsafe fn read<V: F64x8>(splat: bool, row: *const f64, value: V, lane: usize) ->
     if splat {
         value
     } else {
-        // SAFETY: kernels step `lane` by whole vectors below the number of lanes, which is the stride of a row and a
-        // multiple of eight.
+        // SAFETY: kernels increase `lane` by whole vectors and stop at the number of lanes. This number is the stride
+        // of a row, and it is a multiple of eight.
         unsafe { V::load(row.add(lane)) }
     }
 }
 
 jensen_math::element_fn! {
     fn map, map_fn = <V, F: RowOp, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives operands and a destination with that many rows and lanes.
+        // SAFETY: the planner supplies operands and a destination with this number of rows and lanes.
         unsafe {
             let (a, b, c) = (*args, *args.add(1), *args.add(2));
             for r in 0..rows {
@@ -123,7 +124,7 @@ jensen_math::element_fn! {
 
 jensen_math::simd_fn! {
     fn sum, sum_fn = <V, F: Product, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives operands with that many rows and lanes, and a destination of one row.
+        // SAFETY: the planner supplies operands with this number of rows and lanes, and a destination with one row.
         unsafe {
             let (a, b) = (*args, *args.add(1));
             let mut lane = 0;
@@ -179,9 +180,9 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Copies rows, or fills each row with the number of a splat operand.
+    /// Copies the rows of a per-lane operand, or fills each row with the number of a splat operand.
     fn copy, copy_fn = <V, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives an operand and a destination with that many rows and lanes.
+        // SAFETY: the planner supplies an operand and a destination with this number of rows and lanes.
         unsafe {
             let a = *args;
             for r in 0..rows {
@@ -226,11 +227,11 @@ trait SlowOp {
     fn value(args: [f64; 3]) -> f64;
 }
 
-/// Like [`map`], but applies the definition of the slow evaluator in each lane. It is compiled once for all instruction
-/// sets, because these definitions use no vector instructions.
+/// Like [`map`], but applies the scalar definition of the slow evaluator in each lane. These definitions use no vector
+/// instructions, so the function is compiled only once for all instruction sets.
 ///
 /// # Safety
-/// The operands and the destination must have these rows and lanes, which the planner guarantees.
+/// The operands and the destination must have this number of rows and lanes, which the planner guarantees.
 unsafe fn slow_map<F: SlowOp, M: Splats>(
     dst: *mut f64,
     args: *const Operand,
@@ -238,7 +239,7 @@ unsafe fn slow_map<F: SlowOp, M: Splats>(
     lanes: usize,
 ) {
     let splats = [M::A, M::B, M::C];
-    // SAFETY: by the contract of this function.
+    // SAFETY: the contract of this function requires the operands and the destination to have these rows and lanes.
     unsafe {
         for r in 0..rows {
             for lane in 0..lanes {
@@ -272,7 +273,7 @@ impl RowOp for NegMulAddRow {
     }
 }
 
-/// Binding computes operations whose operands are all splat, so no kernel does.
+/// An operation whose operands are all splat is computed when data are bound. No kernel is needed for it.
 const ALL_SPLAT: &str = "a lane operation has a lane operand";
 
 trait Kernels {
@@ -374,7 +375,8 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// One type per operation, so that a kernel is compiled for each operand layout.
+        /// A separate type for each operation, so that a kernel can be compiled for each combination of operation and
+        /// operand layout.
         mod tags {
             $(pub struct $variant;)*
         }
@@ -407,7 +409,7 @@ pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
     }
 }
 
-/// Returns the kernel that sums `a` or, with a second operand (splat or not), `a · b`.
+/// Returns the kernel that sums `a`. If there is a second operand, which may be splat or not, the kernel sums `a · b`.
 pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     match second {
         None => sum_fn::<One, Mask<false, false, false>>(simd),
@@ -416,7 +418,8 @@ pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     }
 }
 
-/// Returns the kernel that scatters `a` or, with a second operand (splat or not), `a · b`.
+/// Returns the kernel that scatters `a`. If there is a second operand, which may be splat or not, the kernel scatters
+/// `a · b`.
 pub(crate) fn scatter_kernel(simd: Simd, second: Option<bool>) -> ScatterKernel {
     match second {
         None => scatter_fn::<One, Mask<false, false, false>>(simd),

@@ -1,5 +1,6 @@
-//! Finds linear predictors (chains of additions) and sums of one value by many columns of data among the nodes of a
-//! kernel, however the program wrote them.
+//! Finds two patterns among the nodes of a kernel, regardless of how the program expresses them. The first pattern is a
+//! linear predictor, which is a chain of additions. The second pattern is a sum of one value, weighted by each of many
+//! columns of data.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -30,15 +31,15 @@ pub(super) struct Sums {
 pub(super) struct Linear {
     pub predictors: HashMap<NodeId, Predictor>,
     pub sums: Vec<Sums>,
-    /// The nodes that are computed within a predictor or a sum.
+    /// The nodes that are computed as parts of a predictor or of a sum.
     pub absorbed: HashSet<NodeId>,
-    /// The sums that are computed here, by the index of their sink in the kernel.
+    /// The sums that are computed by the steps found here, identified by the indices of their sinks in the kernel.
     pub taken: HashSet<usize>,
 }
 
 impl Planner<'_> {
-    /// Finds the linear parts of a kernel. `inside` counts the reads of each value within the kernel, and `elsewhere`
-    /// contains the sums to leave out.
+    /// Finds the linear parts of a kernel. `inside` counts how often each value is read within the kernel. `elsewhere`
+    /// contains the sums that are computed in another way and must be left out.
     pub(super) fn linear(
         &self,
         shape: Shape,
@@ -76,12 +77,12 @@ impl Planner<'_> {
             (true, false) => (args[1], args[0]),
             _ => return None,
         };
-        // The kernels read columns in their order, without an index list.
+        // The kernels read columns in the order of their rows, without an index list.
         let ordered = !matches!(graph.op(column), Op::Gather(_) | Op::GatherRecord(_));
         ordered.then_some((column, value))
     }
 
-    /// Returns the linear predictor whose last addition is `id`, with the nodes within it.
+    /// Returns the linear predictor whose last addition is `id`, together with the nodes that it absorbs.
     fn predictor(
         &self,
         id: NodeId,

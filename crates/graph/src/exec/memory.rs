@@ -1,4 +1,4 @@
-//! Assigns offsets in the arena to values, by first fit over their lifetimes.
+//! Assigns each value an offset in the arena by first fit, so that values with disjoint lifetimes can share memory.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -15,7 +15,7 @@ pub(crate) fn allocate(slots: &mut [Slot]) -> usize {
         .filter(|&k| slots[k].first != usize::MAX)
         .collect();
     order.sort_by_key(|&k| (slots[k].first, k));
-    // The free gaps by their start, and the slots by the step after which they are unused.
+    // The free gaps, sorted by their start, and the slots, sorted by the step after which they are no longer used.
     let mut free: BTreeMap<usize, usize> = BTreeMap::new();
     let mut dying: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
     let mut end = 0;

@@ -1,5 +1,5 @@
-//! The blocked lane executor. A [`Program`] is a planned graph with bound data, and an [`Arena`] is the scratch memory
-//! of one thread.
+//! The executor, which evaluates graphs over blocks of lanes. A [`Program`] is a planned graph with bound data, and an
+//! [`Arena`] is the scratch memory of one thread.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -1,24 +1,25 @@
-//! Lane kernels of products, triangular systems and Cholesky factors of larger matrices.
+//! Lane kernels for products, triangular systems and Cholesky factors of larger matrices.
 //!
-//! In a matrix of lanes, consecutive elements of a column are one row of lanes apart, so a few columns fill a cache.
-//! The kernels therefore copy operands, eight lanes at a time, into panels of `T` rows or columns. The elements of a
-//! panel are contiguous in the order in which a loop reads them, and the `T × T` sums stay in registers. Each loaded
-//! element is used `T` times.
+//! In a matrix of lanes, consecutive elements of a column are separated by a whole row of lanes, so a few columns fill
+//! the cache. The kernels therefore copy their operands, eight lanes at a time, into panels of `T` rows or columns. The
+//! elements of a panel are contiguous in the order in which a loop reads them. The `T × T` sums stay in registers, and
+//! each loaded element is used `T` times.
 
 use jensen_math::simd::{F64x8, LANES};
 
 use crate::exec::dense::{Extents, Factors, Flag, at};
 use crate::exec::kernels::Operand;
 
-/// The smallest number of rows, and of products per element, for which copying is faster.
+/// The smallest number of rows, and of products per element, for which copying the operands saves time.
 const LEAST: usize = 8;
-/// The smallest number of columns for which copying is faster.
+/// The smallest number of columns for which copying the operands saves time.
 const LEAST_COLUMNS: usize = 4;
 
-/// The number of rows in a piece of the contracted extent. A panel of the right factor then stays in L1.
+/// The number of rows in a piece of the summed extent. A panel of the right factor with this number of rows stays in
+/// the L1 cache.
 const DEPTH: usize = 64;
 
-/// The size of a cache line in bytes, which is the size of eight lanes.
+/// The size of a cache line in bytes, which is also the size of eight lanes.
 const LINE: usize = 64;
 
 pub(super) fn is_product(m: usize, k: usize, n: usize) -> bool {
@@ -50,10 +51,10 @@ impl Panels {
     }
 }
 
-/// Adds products of the rows of two panels to `sums`, or subtracts them if `AWAY` is true.
+/// Adds the products of the rows of two panels to `sums`. If `AWAY` is true, subtracts them instead.
 ///
 /// # Safety
-/// Both panels must have `count` times `T` values.
+/// Each panel must contain `count` times `T` values.
 #[inline(always)]
 unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     sums: &mut [[V; T]; T],
@@ -62,7 +63,7 @@ unsafe fn multiply<V: F64x8, const T: usize, const AWAY: bool>(
     count: usize,
 ) {
     for k in 0..count {
-        // SAFETY: this function requires panels with this number of values.
+        // SAFETY: this function requires both panels to have this number of values.
         unsafe {
             let mut across = [V::zero(); T];
             for (t, x) in across.iter_mut().enumerate() {
@@ -87,7 +88,7 @@ unsafe fn value<V: F64x8>(panel: *const f64, index: usize) -> V {
 
 #[inline(always)]
 unsafe fn put<V: F64x8>(panel: *mut f64, index: usize, x: V) {
-    // SAFETY: as for `value`.
+    // SAFETY: the kernels below write values within the panels that they build.
     unsafe { x.store(panel.add(index * LANES)) }
 }
 
@@ -98,7 +99,8 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let (a, b, e) = (*args, *args.add(1), *extents);
         let (m, k, n) = (e.m, e.k, e.n);
@@ -167,8 +169,8 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     }
 }
 
-/// Solves a system with the transpose as a system with the lower triangle, in which rows, columns and unknowns are in
-/// reverse order.
+/// Treats a system with the transposed matrix as a system with the lower triangle. The rows, columns and unknowns are
+/// then in reverse order.
 #[inline(always)]
 unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
     dst: *mut f64,
@@ -176,7 +178,8 @@ unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let (l, b, n, columns) = (*args, *args.add(1), (*extents).m, (*extents).n);
         let row = |i: usize| if F::ON { n - 1 - i } else { i };
@@ -246,7 +249,8 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
     extents: *const Extents,
     lanes: usize,
 ) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the destination
+    // to have these extents.
     unsafe {
         let (a, n) = (*args, (*extents).m);
         let whole = n.div_ceil(T) * T;
@@ -306,7 +310,7 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
                     }
                 }
             }
-            // A pivot that is not positive makes the whole factor NaN.
+            // If a pivot is not positive, the whole factor becomes NaN.
             let mut found = [0.0; LANES];
             positive.store(found.as_mut_ptr());
             if found.iter().any(|x| x.is_nan()) {
@@ -323,7 +327,7 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
 
 jensen_math::simd_fn! {
     pub(super) fn product, product_fn = <V, M: Factors>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: by the contract of this function, which is that of `Dense::run`.
+        // SAFETY: this function has the same contract as `Dense::run`, and so does the function that is called.
         unsafe {
             match V::REGISTERS {
                 1 => product_of::<V, M, 4>(dst, args, extents, lanes),
@@ -333,7 +337,7 @@ jensen_math::simd_fn! {
     }
 
     pub(super) fn system, system_fn = <V, M: Factors, F: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: by the contract of this function, which is that of `Dense::run`.
+        // SAFETY: this function has the same contract as `Dense::run`, and so does the function that is called.
         unsafe {
             match V::REGISTERS {
                 1 => system_of::<V, M, F, 4>(dst, args, extents, lanes),
@@ -343,7 +347,7 @@ jensen_math::simd_fn! {
     }
 
     pub(super) fn factor, factor_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-        // SAFETY: by the contract of this function, which is that of `Dense::run`.
+        // SAFETY: this function has the same contract as `Dense::run`, and so does the function that is called.
         unsafe {
             match V::REGISTERS {
                 1 => factor_of::<V, 4>(dst, args, extents, lanes),

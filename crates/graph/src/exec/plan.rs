@@ -1,10 +1,12 @@
-//! Plans a graph as a list of steps over blocks of lanes.
+//! Plans a graph as a list of steps, which a program runs over blocks of lanes.
 //!
-//! *Fusion.* Elementwise nodes of one shape form *kernels* by the rules of [`super::stages`]. A kernel makes one pass
-//! over the elements, in tiles that stay in L1. Intermediate values are kept in tile registers, sums and scatters are
-//! accumulated during the pass, and gathered operands are read through their index lists.
+//! *Fusion.* Elementwise nodes of the same shape form *kernels* by the rules of [`super::stages`]. A kernel makes a
+//! single pass over the elements, in tiles that stay in the L1 cache. Intermediate values are kept in tile registers.
+//! Sums and scatters are accumulated during the pass, and gathered operands are read through their index lists.
 //!
-//! *Memory.* Values that are read after their kernel get a slot of rows in an arena. After the last read, another value
+//! *Memory.* A value that is read after its kernel has finished is stored in a slot, which is a range of rows in an
+//! arena. After the last read, another value can use the slot. An evaluation needs no other memory than the arena for
+//! one block of lanes.
 //! can use the slot. An evaluation needs only this arena, for one block of lanes.
 
 use std::collections::HashMap;
@@ -23,7 +25,7 @@ use crate::ops::Op;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
-    /// A slot of the arena during planning, and rows of the arena afterwards.
+    /// During planning, a slot of the arena. Afterwards, rows of the arena.
     Arena(u32),
     Input(u32),
     Pool,
@@ -36,7 +38,7 @@ pub(crate) enum IndexRef {
     Record(crate::ir::RecordId),
 }
 
-/// An operand of a step: rows `offset + step · i`, or `offset + index[i]`, of a region.
+/// An operand of a step. It consists of the rows `offset + step · i`, or `offset + index[i]`, of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arg {
     pub region: Region,
@@ -54,7 +56,7 @@ impl Arg {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Register(u32),
-    /// Row `offset + i` of a slot.
+    /// The row `offset + i` of a slot.
     Rows {
         slot: u32,
         offset: usize,
@@ -84,8 +86,8 @@ pub(crate) enum Instruction {
         args: [Arg; 2],
         arity: usize,
     },
-    /// Sums log(1 + exp(·)) of its first operand, plain and weighted by the second operand, and computes inverse
-    /// logits of the first operand.
+    /// Sums log(1 + exp(·)) of the first operand, both without weights and weighted by the second operand. The
+    /// instruction also computes the inverse logits of the first operand.
     Softplus {
         kernel: SoftplusKernel,
         target: Option<Target>,
@@ -115,7 +117,7 @@ pub(crate) struct ColumnSum {
 }
 
 impl Instruction {
-    /// Calls `arg` for every operand, and `written` for the slot and offset of the result unless the result is a
+    /// Calls `arg` for every operand. Calls `written` for the slot and the offset of the result, unless the result is a
     /// register.
     fn visit(&mut self, arg: &mut dyn FnMut(&mut Arg), written: &mut dyn FnMut(u32, &mut usize)) {
         let target_rows = |target: &mut Target, written: &mut dyn FnMut(u32, &mut usize)| {
@@ -234,23 +236,25 @@ pub(crate) enum Step {
     },
 }
 
-/// A compiled graph before the number of lanes and the data are known.
+/// A plan that does not depend on the number of lanes or on the data.
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
-    /// Constants, followed by memory for the shared values that binding computes.
+    /// The constants. After the constants, there is memory for the shared values, which are computed when data are
+    /// bound.
     pub constants: Vec<f64>,
-    /// The node of each shared value, its offset in the pool, and its number of elements for the largest batch.
+    /// The node of each shared value, the offset of the value in the pool, and the number of its elements for the
+    /// largest batch.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,
     pub registers: usize,
-    /// The solvers in the order of their steps.
+    /// The calls of solvers, in the order of their steps.
     pub calls: Vec<Call>,
     pub outputs: Vec<(Arg, Shape)>,
-    /// Whether kernels include products with long matrices.
+    /// Whether a kernel includes products with long matrices.
     pub streams: bool,
     pub instructions: usize,
-    /// The approximate number of rows that each step moves per lane.
+    /// For each step, the approximate number of rows that the step reads and writes per lane.
     pub costs: Vec<usize>,
 }
 
@@ -268,7 +272,7 @@ pub(super) struct Planner<'a> {
     pub(super) shared_len: usize,
     pub(super) registers: usize,
     pub(super) zeroed: Vec<bool>,
-    /// The number one, in every row.
+    /// An operand that is the number one in every row.
     pub(super) ones: Arg,
 }
 
@@ -368,7 +372,8 @@ impl Planner<'_> {
     }
 
     fn emit(&mut self, kernels: Kernels, mut dense: DenseNodes) {
-        // Chains of scatters share the slot of their sink. The search runs from the innermost scatter outwards.
+        // In a chain of scatters, all scatters share the slot of their sink. The chains are searched from the innermost
+        // scatter outwards.
         for id in self.graph.ids() {
             if !self.stages.needed[id.index()] || self.stages.roles[id.index()] != Role::Sink {
                 continue;
@@ -459,7 +464,7 @@ impl Planner<'_> {
         arg
     }
 
-    /// Returns the operand without an index list. An operand with an index list is copied.
+    /// Returns an operand without an index list. If `arg` has an index list, its elements are copied first.
     fn without_index(&mut self, id: NodeId, arg: Arg) -> Arg {
         if arg.index.is_some() {
             self.copied(id, arg)
@@ -559,8 +564,9 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Lets backward passes use the intermediate results of forward passes with the same arguments. Equal arguments
-    /// have equal offsets only before values share rows, so this must happen earlier.
+    /// Lets a backward pass use the intermediate results of the forward pass with the same arguments. The arguments are
+    /// compared by their offsets, which identify them only until different values share rows. This function must
+    /// therefore be called before that.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self
             .steps

@@ -1,22 +1,22 @@
-//! Computes linear predictors, and sums of residuals by columns of data, within the tiles of a kernel.
+//! Computes linear predictors, and sums of residuals weighted by columns of data, within the tiles of a kernel.
 //!
-//! In a regression with N rows and K predictors, X b has one element per row and Xᵀr sums over the rows. A chain of
-//! additions, or one pass per column, would read and write a tile in every step. Here one step processes many columns
-//! while its sums remain in registers, and never stores N products or residuals.
+//! In a regression with N rows and K predictors, X b has one element per row and Xᵀr is a sum over the rows. A chain of
+//! additions, or a separate pass for each column, would read and write the tile in every step. Here, one step processes
+//! many columns while its sums stay in registers. The N individual products or residuals are never stored.
 
 use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
 
-/// The largest number of columns of a step. The coefficients for a block of lanes then fit in L1.
+/// The largest number of columns in one step. The coefficients for a block of lanes then fit in the L1 cache.
 pub(crate) const COLUMNS_OF_STEP: usize = 16;
 
 /// Computes `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes. Each term is the
-/// product of a column of numbers and one row of lanes. The operands have no index lists.
+/// product of a column of numbers and a row of lanes. The operands must not have index lists.
 pub(crate) type RowsKernel =
     unsafe fn(*mut f64, *const [Operand; 2], usize, *const Operand, usize, usize);
 
-/// A column of data, and the row of lanes to which its sum is added.
+/// A column of data, and the row of lanes to which the weighted sum is added.
 #[derive(Clone, Copy)]
 pub(crate) struct Into {
     pub column: Operand,
@@ -26,7 +26,7 @@ pub(crate) struct Into {
 /// Computes `into[j] += Σ_r column_j[r] · x[r]` over `rows` rows of `lanes` lanes.
 pub(crate) type ColumnsKernel = unsafe fn(*const Into, usize, *const Operand, usize, usize);
 
-/// Specifies at compile time which kind of value is added to a linear predictor.
+/// Specifies at compile time what kind of value is added to a linear predictor.
 trait Added {
     const PRESENT: bool;
     const SPLAT: bool;
@@ -41,7 +41,7 @@ impl<const PRESENT: bool, const SPLAT: bool> Added for Addition<PRESENT, SPLAT> 
 
 const ROWS: usize = 4;
 
-/// Computes `R` rows of linear predictors starting at row `r`, for `W` vectors of lanes starting at `lane`.
+/// Computes `R` rows of linear predictors, starting at row `r`, for `W` vectors of lanes that start at `lane`.
 ///
 /// # Safety
 /// Rows and lanes must be within the operands and the destination.
@@ -53,7 +53,7 @@ unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
     lane: usize,
     lanes: usize,
 ) {
-    // SAFETY: this function requires existing rows and lanes.
+    // SAFETY: this function requires that all of these rows and lanes exist.
     unsafe {
         let mut sum = [[V::zero(); W]; R];
         if A::PRESENT {
@@ -89,10 +89,10 @@ unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
     }
 }
 
-/// Computes sums of `C` columns times `x`, for `W` vectors of lanes starting at `lane`.
+/// Computes the sums of `x` weighted by each of `C` columns, for `W` vectors of lanes that start at `lane`.
 ///
 /// # Safety
-/// There must be `C` columns, and rows and lanes must be within them and within `x`.
+/// There must be `C` columns. All rows and lanes must be within the columns and within `x`.
 #[inline(always)]
 unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     into: &[Into],
@@ -100,7 +100,7 @@ unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     rows: usize,
     lane: usize,
 ) {
-    // SAFETY: this function requires existing rows, columns and lanes.
+    // SAFETY: this function requires that all of these rows, columns and lanes exist.
     unsafe {
         let mut sum = [[V::zero(); W]; C];
         for r in 0..rows {
@@ -126,7 +126,7 @@ unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     }
 }
 
-/// Computes all rows of linear predictors, for `W` vectors of lanes starting at `lane`.
+/// Computes all rows of linear predictors for `W` vectors of lanes that start at `lane`.
 ///
 /// # Safety
 /// Rows and lanes must be within the operands and the destination.
@@ -138,7 +138,7 @@ unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
     [rows, lanes]: [usize; 2],
 ) {
     let mut r = 0;
-    // SAFETY: this function requires existing rows and lanes.
+    // SAFETY: this function requires that all of these rows and lanes exist.
     unsafe {
         while r + ROWS <= rows {
             predictors::<V, A, ROWS, W>(dst, read, r, lane, lanes);
@@ -150,8 +150,9 @@ unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
     }
 }
 
-/// Computes sums of all columns, for `W` vectors of lanes starting at `lane`. The columns are divided so that sums stay
-/// in registers and no single column is left, which would wait for every addition.
+/// Computes the sums for all columns, for `W` vectors of lanes that start at `lane`. The columns are divided into
+/// groups whose sums fit in registers. No group consists of a single column, because each addition would then have to
+/// wait for the one before it.
 ///
 /// # Safety
 /// Rows and lanes must be within the columns and within `x`.
@@ -171,7 +172,7 @@ unsafe fn by_some_columns<V: F64x8, const W: usize>(
             (_, 7 | 8) => 4,
             _ => 5,
         };
-        // SAFETY: this function requires existing rows, columns and lanes.
+        // SAFETY: this function requires that all of these rows, columns and lanes exist.
         unsafe {
             match count {
                 1 => sums::<V, 1, W>(into, x, rows, lane),
@@ -192,11 +193,12 @@ unsafe fn by_some_columns<V: F64x8, const W: usize>(
 
 jensen_math::simd_fn! {
     fn by_rows, by_rows_fn = <V, A: Added>(dst: *mut f64, terms: *const [Operand; 2], count: usize, added: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner supplies this number of terms, with the rows and lanes of the destination.
+        // SAFETY: the planner supplies this number of terms. They have the same rows and lanes as the destination.
         unsafe {
             let read = (std::slice::from_raw_parts(terms, count), added);
             let mut lane = 0;
-            // This number of sums fits in registers and hides the latency of an addition.
+            // The sums of this number of vectors fit in registers, and there are enough of them to hide the latency of
+            // an addition.
             while V::REGISTERS == 1 && lane + 2 * LANES <= lanes {
                 rows_of_predictors::<V, A, 2>(dst, read, lane, [rows, lanes]);
                 lane += 2 * LANES;
@@ -209,7 +211,7 @@ jensen_math::simd_fn! {
     }
 
     fn by_columns, by_columns_fn = <V>(into: *const Into, count: usize, x: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner supplies this number of columns and an operand, with these rows and lanes.
+        // SAFETY: the planner supplies this number of columns and one operand. All of them have these rows and lanes.
         unsafe {
             let (into, x) = (std::slice::from_raw_parts(into, count), &*x);
             let mut lane = 0;

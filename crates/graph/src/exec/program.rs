@@ -15,29 +15,29 @@ use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::Op;
 use crate::scalar;
 
-/// The number of elements of a tile register. A dozen live registers of this size stay in L1.
+/// The number of elements of a tile register. A dozen registers of this size fit in the L1 cache.
 const TILE: usize = 256;
 
-/// The size of the arena, in bytes, that may stay in L2.
+/// The size, in bytes, of the part of the L2 cache that the arena may occupy.
 const CACHE_TARGET: usize = 640 * 1024;
 
 const WIDEST: usize = 256;
 
-/// The number of elements of a tile that includes rows of a matrix. Larger tiles have more rows, which share the
-/// loads and stores of every column.
+/// The number of elements of a tile that includes rows of a matrix. A larger tile has more rows, and these rows share
+/// the loads and stores of every column.
 const TILE_OF_PRODUCTS: usize = 1024;
 
-/// The largest number of lanes of a block if tiles include rows of a matrix.
+/// The largest number of lanes of a block if tiles include the rows of a matrix.
 const WIDEST_PRODUCTS: usize = 64;
 
-/// The largest number of lanes of a block if the graph has solvers, because each solve costs as much as hundreds of
+/// The largest number of lanes of a block if the graph has solvers. A single solve costs as much as hundreds of
 /// kernels.
 const WIDEST_SOLVED: usize = 64;
 
-/// A planned graph with bound record data. A program is immutable while it runs, so that threads can share it.
+/// A planned graph with bound record data. A program is immutable while it runs, so threads can share it.
 ///
-/// [`Program::bind`] binds another batch of records. It only gathers data and does not change the plan. Clones share
-/// the graph and the plan, and each clone has its own batch.
+/// [`Program::bind`] binds another batch of records. Binding gathers the data of these records and leaves the plan
+/// unchanged. Clones share the graph and the plan, but each clone has its own batch.
 #[derive(Clone)]
 pub struct Program {
     graph: Arc<Graph>,
@@ -61,8 +61,8 @@ pub struct Arena {
 }
 
 impl Program {
-    /// Plans a graph for batches of at most `capacity` records and binds the first `capacity` records. `capacity` is
-    /// zero if the graph has no record axis.
+    /// Plans a graph for batches of at most `capacity` records, and binds the first `capacity` records. `capacity` must
+    /// be zero if the graph has no record axis.
     pub fn new(graph: Graph, simd: Simd, capacity: usize) -> Self {
         let plan = plan(&graph, simd, capacity);
         let block = block_lanes(&plan, &graph);
@@ -90,22 +90,22 @@ impl Program {
         program
     }
 
-    /// Sets an external interrupt of runs. Outputs that are not computed in time are NaN. The interrupt applies to
-    /// arenas that are created afterwards.
+    /// Sets an interrupt that can end runs from outside. Outputs that have not been computed when the interrupt occurs
+    /// are NaN. The interrupt affects only arenas that are created afterwards.
     pub fn end_by(&mut self, ending: &Ending) {
         self.ending = ending.clone();
     }
 
-    /// Binds a batch of records and recomputes all values that the lanes share.
+    /// Binds a batch of records, and recomputes all values that are shared by the lanes.
     ///
     /// # Panics
-    /// Panics if the batch is larger than the capacity, or if it contains a record that does not exist.
+    /// Panics if the batch is larger than the capacity, or if it contains the index of a record that does not exist.
     pub fn bind(&mut self, batch: &[u32]) {
         self.bind_shared(batch, &[]);
     }
 
-    /// Binds a batch of records and the values of shared inputs (`inputs[slot]`). Entries of per-lane inputs are
-    /// ignored.
+    /// Binds a batch of records and the values of shared inputs, where `inputs[slot]` contains the values of an input.
+    /// Entries of per-lane inputs are ignored.
     pub(crate) fn bind_shared(&mut self, batch: &[u32], inputs: &[&[f64]]) {
         assert!(
             batch.len() <= self.capacity,
@@ -179,23 +179,23 @@ impl Program {
         self.records
     }
 
-    /// Returns the number of rows that one evaluation moves per lane, which is a rough measure of its cost.
+    /// Returns the number of rows that one evaluation reads and writes per lane, which is a rough measure of its cost.
     pub fn work(&self) -> usize {
         self.plan.costs.iter().sum()
     }
 
-    /// Returns the number of instructions.
+    /// Returns the number of instructions in the program.
     pub fn instructions(&self) -> usize {
         self.plan.instructions
     }
 
-    /// Returns the size of one thread's scratch memory in bytes.
+    /// Returns the size, in bytes, of the scratch memory of one thread.
     pub fn arena_bytes(&self) -> usize {
         let inputs: usize = self.lane_inputs().map(|(_, len)| len).sum();
         8 * self.block * (self.plan.arena_rows + inputs + self.plan.registers * self.tile_rows)
     }
 
-    /// Returns the size of constants and bound data in bytes.
+    /// Returns the size of the constants and of the bound data, in bytes.
     pub fn data_bytes(&self) -> usize {
         8 * self.pool.len()
             + 4 * self.indices.iter().map(Vec::len).sum::<usize>()
@@ -210,8 +210,8 @@ impl Program {
             .map(|(slot, input)| (slot, input.len))
     }
 
-    /// Creates scratch memory for this program. If `rough` is true, solvers use looser tolerances than the graph
-    /// requests.
+    /// Creates scratch memory for this program. If `rough` is true, solvers use looser tolerances than those in the
+    /// graph.
     pub fn arena(&self, rough: bool) -> Arena {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
@@ -221,9 +221,9 @@ impl Program {
         }
     }
 
-    /// Runs one block of `lanes` lanes, which must be a multiple of eight and at most [`block`](Self::block).
-    /// `inputs[slot]` is the packed block of an input, with `len × lanes` numbers. [`output`](Self::output) returns the
-    /// results until the arena is used again.
+    /// Runs one block of `lanes` lanes. `lanes` must be a multiple of eight and at most [`block`](Self::block).
+    /// `inputs[slot]` contains the packed block of an input, which consists of `len × lanes` numbers. The results are
+    /// available from [`output`](Self::output) until the arena is used again.
     pub fn run(&self, arena: &mut Arena, inputs: &[&[f64]], lanes: usize) {
         assert!(
             lanes.is_multiple_of(LANES) && lanes <= self.block,
@@ -247,8 +247,8 @@ impl Program {
             lanes,
         };
         for (step, &cost) in self.plan.steps.iter().zip(&self.plan.costs) {
-            // SAFETY: the plan's offsets are inside the pool and the arena, which have the sizes of the plan, and inside the
-            // inputs, whose lengths were asserted here.
+            // SAFETY: the offsets of the plan are inside the pool and the arena, whose sizes were taken from the plan.
+            // They are also inside the inputs, whose lengths were checked above.
             unsafe { runner.step(step, cost * lanes) };
             if arena.patience.is_over() {
                 arena.rows.fill(f64::NAN);
@@ -257,8 +257,9 @@ impl Program {
         }
     }
 
-    /// Copies `len × dim` input rows of the lanes from `first` on into a packed block, and repeats the last lane to
-    /// fill whole vectors. Returns the padded number of lanes.
+    /// Copies `count` lanes of an input, starting at lane `first`, into a packed block. The input has `rows` rows of
+    /// `total` lanes. The last lane is repeated until the block consists of whole vectors. Returns the number of lanes
+    /// in the block, including the repetitions.
     pub fn pack(
         source: &[f64],
         total: usize,
@@ -287,7 +288,7 @@ impl Program {
         self.plan.outputs[which].1.elements(self.records)
     }
 
-    /// Calls `row(i, lanes of element i)` for every element of output `which` of the last run.
+    /// Calls `row` for every element of output `which` of the last run, with the index of the element and its lanes.
     pub fn output(
         &self,
         arena: &Arena,
@@ -325,15 +326,15 @@ impl Program {
     }
 }
 
-/// Returns the number of lanes of a block, in whole vectors. It is so small that the rows in use stay in L2, and large
-/// enough that instructions cost less than the work that they dispatch.
+/// Returns the number of lanes in a block, which is a multiple of the vector length. The block is small enough for the
+/// rows in use to stay in the L2 cache, and large enough for the dispatch of an instruction to cost less than its work.
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;
     let work: usize = plan.costs.iter().sum();
     let mean_rows = work / plan.instructions.max(1);
-    // A kernel over many rows amortises its own dispatch. With very many rows, a second vector gives no benefit, and
-    // the rows of a million records fill gigabytes.
+    // For a kernel over many rows, the cost of its own dispatch is negligible. With very many rows, a second vector
+    // brings no benefit, and the rows of a million records occupy gigabytes.
     let least = match mean_rows {
         0..8 => 64,
         8..4096 => 16,
@@ -363,8 +364,8 @@ struct Runner<'a> {
 impl Runner<'_> {
     #[inline]
     unsafe fn operand(&self, arg: &Arg, first: usize) -> Operand {
-        // SAFETY: `Program::run` made this runner from memory that contains all offsets of the plan, and `first` is a
-        // row of the step that has this operand.
+        // SAFETY: `Program::run` created this runner from memory that contains all offsets of the plan, and `first` is
+        // a row of the step that has this operand.
         unsafe {
             let lanes = self.lanes;
             let (base, unit): (*const f64, usize) = match arg.region {
@@ -477,8 +478,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Executes a dense step on copies of its operands, because an interrupt may abandon the step. It writes `rows`
-    /// rows starting at `dst`.
+    /// Executes a dense step on copies of its operands. The copies are necessary because an interrupt may abandon the
+    /// step while it is running. Writes `rows` rows starting at `dst`.
     unsafe fn dense_apart(
         &self,
         kernel: DenseKernel,
@@ -491,8 +492,7 @@ impl Runner<'_> {
             let width = if arg.is_splat() { 1 } else { lanes };
             let mut copied = Vec::with_capacity(shape.elements(records) * width);
             for i in 0..shape.elements(records) {
-                // SAFETY: the step's operands have this number of elements, of which this is one, each of `width`
-                // numbers.
+                // SAFETY: this is an element of an operand of the step, and every element has `width` numbers.
                 copied.extend_from_slice(unsafe {
                     std::slice::from_raw_parts(self.operand(arg, 0).row(i), width)
                 });
@@ -510,12 +510,13 @@ impl Runner<'_> {
                 };
             }
             let mut out = vec![0.0; rows * lanes];
-            // SAFETY: the copies have the elements of the step's operands, and `out` those of its destination.
+            // SAFETY: the copies have the same elements as the operands of the step, and `out` has the same elements as
+            // its destination.
             unsafe { kernel.run(out.as_mut_ptr(), &operands, records, lanes) };
             out
         });
         if let Some(made) = made {
-            // SAFETY: the step has this number of rows from `dst` on.
+            // SAFETY: the destination of the step has this number of rows, starting at `dst`.
             unsafe { std::ptr::copy_nonoverlapping(made.as_ptr(), dst, made.len()) };
         }
     }
@@ -523,7 +524,7 @@ impl Runner<'_> {
     unsafe fn packed(&self, arg: &Arg, len: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(len * self.lanes);
         for i in 0..len {
-            // SAFETY: the step's operands have `len` rows of lanes, or numbers, of which this is one.
+            // SAFETY: each operand of the step has `len` rows of lanes or `len` numbers, and this is one of them.
             unsafe {
                 let row = self.operand(arg, 0).row(i);
                 if arg.is_splat() {
@@ -539,14 +540,15 @@ impl Runner<'_> {
     unsafe fn fused(&self, shape: Shape, instructions: &[Instruction], cost: usize) {
         let total = shape.elements(self.program.records);
         let cost_of_row = cost / total.max(1);
-        // The tiles do not depend on the number of lanes, because sums add tile by tile and the value of a lane must
-        // not depend on its neighbours.
+        // The size of the tiles does not depend on the number of lanes. Sums are added tile by tile, and the value of a
+        // lane must not depend on its neighbours.
         let tile = self.program.tile_rows;
         let mut first = 0;
         while first < total {
             let rows = tile.min(total - first);
             for instruction in instructions {
-                // SAFETY: the tile's rows are rows of the step, which the plan's offsets contain.
+                // SAFETY: the rows of the tile are rows of the step, and all rows of the step are inside the memory of
+                // the plan.
                 unsafe { self.instruction(instruction, [first, rows, total]) };
             }
             first += rows;
@@ -559,7 +561,7 @@ impl Runner<'_> {
 
     #[inline]
     unsafe fn target(&self, target: &Target, first: usize) -> *mut f64 {
-        // SAFETY: registers and rows are inside the memory from which `Program::run` made this runner.
+        // SAFETY: the registers and the rows are inside the memory from which `Program::run` created this runner.
         unsafe {
             match target {
                 Target::Register(register) => {
@@ -574,8 +576,8 @@ impl Runner<'_> {
     #[inline]
     unsafe fn instruction(&self, instruction: &Instruction, [first, rows, total]: [usize; 3]) {
         let lanes = self.lanes;
-        // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers have room for a tile, and
-        // `first + rows` is at most the step's rows.
+        // SAFETY: the offsets of the plan are inside the arena, the pool and the inputs. Registers have room for a
+        // tile, and `first + rows` is at most the number of rows of the step.
         unsafe {
             let row = |slot: usize| self.rows.add(slot * lanes);
             match instruction {

@@ -1,9 +1,10 @@
-//! Runs graphs with shared inputs. A shared input, such as the weights of a network, is common to all lanes, and its
-//! gradient is a sum over the lanes.
+//! Runs graphs with shared inputs. A shared input, such as the weights of a network, is the same for all lanes, and the
+//! gradient with respect to it is a sum over the lanes.
 //!
-//! An evaluation has three parts: shared values that lanes read, the lanes block by block, and values that depend on
-//! sums over lanes. The first and the last part are computed once. Sums over lanes add the blocks in a fixed order, so
-//! that their bits do not depend on the number of threads.
+//! An evaluation has three parts. The first part computes the shared values that the lanes read, the second computes
+//! the lanes block by block, and the third computes the values that depend on sums over lanes. The first and the third
+//! part are computed once. Sums over lanes add the blocks in a fixed order, so the bits of the result do not depend on
+//! the number of threads.
 
 use jensen_math::simd::{LANES, Simd};
 use jensen_math::sum::pairwise_sum;
@@ -54,11 +55,11 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// Evaluates the graph and returns all outputs. A shared output has `len` elements, and a per-lane output has `len
-    /// × lanes`. `inputs[slot]` has the same layout.
+    /// Evaluates the graph and returns all outputs. A shared output has `len` elements, whereas a per-lane output has
+    /// `len × lanes` elements. Each entry of `inputs` has the same layout as an output.
     ///
     /// # Panics
-    /// Panics if an input does not have the length of its slot.
+    /// Panics if an input does not have the length that the graph declares for it.
     pub fn run(&mut self, inputs: &[&[f64]], lanes: usize) -> Vec<Vec<f64>> {
         self.lanes.bind_shared(&[], inputs);
         let block = self.lanes.block();

@@ -1,11 +1,12 @@
-//! Computes sums of log(1 + exp(·)) over rows, without weights or weighted by a column of data, together with inverse
-//! logits. These are the terms of logistic and negative binomial likelihoods.
+//! Computes sums of log(1 + exp(·)) over rows, together with inverse logits. The sums are either unweighted or weighted
+//! by a column of data. Such sums are the terms of logistic and negative binomial likelihoods.
 //!
-//! Σ log(1 + exp(x)) is the sum of positive parts, plus one logarithm of the product of all 1 + exp(−|x|). A logarithm
-//! per element would cost as much as all other work. The kernel stores the product minus 1, so that it keeps full
-//! precision if every exp(−|x|) is tiny, because a precision of 10²⁰ may multiply such a sum. Rows of equal weight
-//! share a product, because counts have few distinct values. If the weights are known when the graph is planned, the
-//! products of all rows are stored beside the sums. Otherwise products extend over a few rows.
+//! Σ log(1 + exp(x)) is the sum of the positive parts of x, plus the logarithm of the product of all 1 + exp(−|x|). A
+//! separate logarithm for each element would cost as much as all other work together. The kernel stores the product
+//! minus 1, which retains full precision even if every exp(−|x|) is tiny. This matters because a likelihood may
+//! multiply such a sum by a precision parameter as large as 10²⁰. Rows of equal weight share a product, because weights
+//! that are counts have few distinct values. If the weights are known when the graph is planned, the products of all
+//! rows are stored next to the sums. If the weights are not known then, each product extends over only a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
 use crate::ops::ElemOp;
 
-/// A value log(1 + exp(x)) that only sums read.
+/// A value log(1 + exp(x)) that is read only by sums.
 pub(super) struct Softplus {
     pub x: NodeId,
     plain: Option<Sink>,
@@ -28,11 +29,11 @@ pub(super) struct Softplus {
 
 #[derive(Default)]
 pub(super) struct Softpluses {
-    /// The values by the index of their last sum in the kernel.
+    /// The values, identified by the index of their last sum in the kernel.
     pub found: BTreeMap<usize, Softplus>,
-    /// The nodes that are computed within the sums.
+    /// The nodes that are computed as parts of the sums.
     pub absorbed: HashSet<NodeId>,
-    /// The sums that are computed here, by their index in the kernel.
+    /// The sums that are computed here, identified by their index in the kernel.
     pub taken: HashSet<usize>,
 }
 
@@ -44,7 +45,7 @@ impl Softplus {
 }
 
 impl Planner<'_> {
-    /// Finds the sums of log(1 + exp(·)) of a kernel. `inside` counts the reads of each value within the kernel.
+    /// Finds the sums of log(1 + exp(·)) in a kernel. `inside` counts how often each value is read within the kernel.
     pub(super) fn softpluses(
         &self,
         draft: &KernelDraft,
@@ -165,15 +166,16 @@ impl Planner<'_> {
 pub(crate) struct Classes {
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
-    /// The slot and the offset of the rows for the products of the classes.
+    /// The slot of the rows that contain the products of the classes, and the offset of these rows.
     pub products: (u32, usize),
 }
 
 impl Classes {
-    /// Returns the products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
+    /// Returns the products that `rows` contains, for a tile that extends from row `first` to row `end` of `total`
+    /// rows.
     ///
     /// # Safety
-    /// The memory must belong to the plan of these classes, and the tile to its rows.
+    /// The memory must belong to the plan of these classes, and the tile must be within its rows.
     pub unsafe fn of(
         &self,
         rows: *mut f64,
@@ -183,14 +185,14 @@ impl Classes {
         Products {
             numbers: &self.numbers[first..end],
             weights: &self.weights,
-            // SAFETY: the plan's offsets are inside its memory.
+            // SAFETY: the offsets of the plan are inside the memory, which belongs to the plan.
             products: unsafe { rows.add(self.products.1 * lanes) },
             end: end == total || end / FACTORS > first / FACTORS,
         }
     }
 }
 
-/// The products of the rows of each weight, to which a kernel multiplies further rows.
+/// For each weight, the product over the rows with this weight. A kernel multiplies further rows into these products.
 #[derive(Clone, Copy)]
 pub(crate) struct Products<'a> {
     numbers: &'a [u8],
@@ -208,18 +210,20 @@ impl Products<'_> {
     };
 }
 
-/// Computes `dst[r] = inv_logit(a[r])` if there is a destination, and `plain += Σ log1p_exp(a[r])` and `weighted += Σ
-/// w[r] · log1p_exp(a[r])` if there are these sums. The arguments are the destination, both sums, `[a, w]`, the
-/// products for the classes of w, the number of rows, and the number of lanes.
+/// Computes `dst[r] = inv_logit(a[r])` if there is a destination, `plain += Σ log1p_exp(a[r])` if there is an
+/// unweighted sum, and `weighted += Σ w[r] · log1p_exp(a[r])` if there is a weighted sum. The arguments are the
+/// destination, the two sums, `[a, w]`, the products for the classes of w, the number of rows, and the number of lanes.
 pub(crate) type SoftplusKernel =
     unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
 
-/// Weights are absent, sorted a few rows at a time, or have few distinct values.
+/// The forms of the weights: no weights, weights that are sorted a few rows at a time, and weights with few distinct
+/// values.
 const NONE: u8 = 0;
 const RUNS: u8 = 1;
 const CLASSES: u8 = 2;
 
-/// The largest number of distinct weights. For a block of lanes, their products occupy part of the cache.
+/// The largest number of distinct weights. The products of these weights occupy part of the cache for each block of
+/// lanes.
 const MOST_CLASSES: usize = 64;
 
 trait Form {
@@ -236,27 +240,27 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
 
 const SORTED: usize = 16;
 
-/// The number of factors below 2 whose product is certain not to overflow.
+/// A number of factors below 2 whose product is certain not to overflow.
 const FACTORS: usize = 512;
 
 struct Runs {
     rows: [u8; SORTED],
-    /// The end of each run, followed by the weights of the runs.
+    /// The end of each run of rows that have the same weight.
     ends: [u8; SORTED],
     weights: [f64; SORTED],
     count: usize,
 }
 
 impl Runs {
-    /// Sorts `count` rows starting at `first` into runs.
+    /// Sorts `count` rows, starting at `first`, into runs of equal weight.
     ///
     /// # Safety
-    /// These must be rows of the operand, at most [`SORTED`].
+    /// The operand must have these rows, and `count` must be at most [`SORTED`].
     #[inline(always)]
     unsafe fn of(weights: &Operand, first: usize, count: usize) -> Self {
         let mut all = [f64::NAN; SORTED];
         for (k, weight) in all.iter_mut().enumerate().take(count) {
-            // SAFETY: a row of the operand, as this function requires.
+            // SAFETY: this function requires that this is a row of the operand.
             *weight = unsafe { *weights.row(first + k) };
         }
         let mut runs = Self {
@@ -269,7 +273,7 @@ impl Runs {
         while left != 0 {
             let first = left.trailing_zeros();
             let weight = all[first as usize];
-            // A weight of NaN forms a run of its own.
+            // A weight that is NaN forms a run of its own.
             let mut same = 1 << first;
             for (k, other) in all.iter().enumerate() {
                 same |= u32::from(*other == weight) << k;
@@ -297,15 +301,17 @@ struct Out {
     lanes: usize,
 }
 
-/// Returns exp(−|x|) and the positive part of `W` vectors of a row. Stores the inverse logits if `F` requests them.
+/// Returns exp(−|x|) and the positive part of x, where x is row `r` of `a`, for `W` vectors of lanes. If `F` requests
+/// inverse logits, also stores them.
 ///
 /// # Safety
-/// `r` must be a row of `a`, and of the inverse logits if they are stored.
+/// `r` must be a row of `a`. If inverse logits are stored, it must also be one of their rows.
 #[inline(always)]
 unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usize) -> [(V, V); W] {
     let one = V::splat(1.0);
     let mut found = [(one, one); W];
-    // SAFETY: a row of the operand and of the destination, of `lanes` lanes, as this function requires.
+    // SAFETY: this function requires that `r` is a row of the operand and of the destination, and both have `lanes`
+    // lanes.
     unsafe {
         let row = a.row(r).add(out.lane);
         for (k, found) in found.iter_mut().enumerate() {
@@ -321,8 +327,8 @@ unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usi
     found
 }
 
-/// Adds a row to the `positive` parts and to the `excess` of a product over 1, for `W` vectors of lanes starting at
-/// `out.lane`.
+/// Adds a row to the `positive` parts, and multiplies it into a product that is stored as its `excess` over 1.
+/// Processes `W` vectors of lanes that start at `out.lane`.
 ///
 /// # Safety
 /// The same conditions hold as for [`parts`].
@@ -333,7 +339,7 @@ unsafe fn take<V: F64x8, F: Form, const W: usize>(
     out: Out,
     r: usize,
 ) {
-    // SAFETY: as this function requires.
+    // SAFETY: this function has the same requirements as the function that it calls.
     let found = unsafe { parts::<V, F, W>(a, out, r) };
     for (k, (e, above)) in found.into_iter().enumerate() {
         excess[k] = excess[k].fma(e, excess[k] + e);
@@ -344,14 +350,14 @@ unsafe fn take<V: F64x8, F: Form, const W: usize>(
 /// Adds terms to a sum unless the sum is null.
 ///
 /// # Safety
-/// The sum must have `W` vectors from `lane` on, or be null.
+/// The sum must be null or have `W` vectors that start at `lane`.
 #[inline(always)]
 unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W]) {
     if sum.is_null() {
         return;
     }
     for (k, term) in terms.into_iter().enumerate() {
-        // SAFETY: `W` vectors of the sum, as this function requires.
+        // SAFETY: this function requires that the sum has `W` vectors, starting at `lane`.
         unsafe {
             let at = sum.add(lane + k * LANES);
             (V::load(at) + term).store(at);
@@ -359,11 +365,11 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
     }
 }
 
-/// Computes all rows for `W` vectors of lanes.
+/// Computes all rows for `W` vectors of lanes, without weights.
 ///
 /// # Safety
-/// `a` and the inverse logits, if they are stored, must have these rows. `W` vectors of lanes must start at
-/// `out.lane`, in these rows and in the sums.
+/// `a` must have this number of rows, and so must the inverse logits if they are stored. `W` vectors of lanes must
+/// start at `out.lane`, both in these rows and in the sums.
 #[inline(always)]
 unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, rows: usize) {
     let mut sum = [V::zero(); W];
@@ -372,7 +378,7 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
         let to = rows.min(from + FACTORS);
         let mut excess = [V::zero(); W];
         for r in from..to {
-            // SAFETY: a row, as this function requires.
+            // SAFETY: this function requires that this row exists.
             unsafe { take::<V, F, W>((&mut sum, &mut excess), a, out, r) };
         }
         for (sum, excess) in sum.iter_mut().zip(excess) {
@@ -380,11 +386,11 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
         }
         from = to;
     }
-    // SAFETY: vectors of the sum, as this function requires.
+    // SAFETY: this function requires that the sum has these vectors.
     unsafe { add(out.sums[0], out.lane, sum) };
 }
 
-/// Computes the rows of `runs`, whose indices are relative to `first`, for `W` vectors of lanes.
+/// Computes the rows of `runs`, whose indices are relative to row `first`, for `W` vectors of lanes.
 ///
 /// # Safety
 /// The same conditions hold as for [`plain_rows`].
@@ -403,7 +409,7 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
         let (mut sum, mut excess) = ([V::zero(); W], [V::zero(); W]);
         for r in &runs.rows[from..to] {
             let r = first + usize::from(*r);
-            // SAFETY: a row, as this function requires.
+            // SAFETY: this function requires that this row exists.
             unsafe { take::<V, F, W>((&mut sum, &mut excess), a, out, r) };
         }
         for k in 0..W {
@@ -413,18 +419,18 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
         }
         from = to;
     }
-    // SAFETY: vectors of the sums, as this function requires.
+    // SAFETY: this function requires that the sums have these vectors.
     unsafe {
         add(out.sums[0], out.lane, plain);
         add(out.sums[1], out.lane, weighted);
     }
 }
 
-/// Computes all rows for `W` vectors of lanes, and multiplies each row into the product of its weight.
+/// Computes all rows for `W` vectors of lanes. Each row is multiplied into the product of its weight.
 ///
 /// # Safety
-/// The same conditions hold as for [`plain_rows`]. There must be products for all weights, and numbers of weights for
-/// all rows.
+/// The same conditions hold as for [`plain_rows`]. There must be a product for each weight, and the index of a weight
+/// for each row.
 #[inline(always)]
 unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     a: &Operand,
@@ -433,7 +439,7 @@ unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     rows: usize,
 ) {
     let (mut plain, mut weighted) = ([V::zero(); W], [V::zero(); W]);
-    // SAFETY: existing rows, numbers and lanes, as this function requires.
+    // SAFETY: this function requires that all of these rows, weights and lanes exist.
     unsafe {
         for r in 0..rows {
             let class = usize::from(*by.numbers.get_unchecked(r));
@@ -463,7 +469,7 @@ unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// Computes the rows starting at `from`, for `W` vectors of lanes starting at `out.lane`.
+/// Computes the rows that start at `from`, for `W` vectors of lanes that start at `out.lane`.
 ///
 /// # Safety
 /// The same conditions hold as for [`plain_rows`] and [`rows_of_classes`].
@@ -474,7 +480,7 @@ unsafe fn some_rows<V: F64x8, F: Form, const W: usize>(
     (products, runs): (&Products<'_>, Option<&Runs>),
     [from, rows]: [usize; 2],
 ) {
-    // SAFETY: as this function requires.
+    // SAFETY: this function has the same requirements as the function that it calls.
     unsafe {
         match runs {
             Some(runs) => weighted_rows::<V, F, W>(&*args, out, runs, from),
@@ -488,8 +494,9 @@ unsafe fn some_rows<V: F64x8, F: Form, const W: usize>(
 
 jensen_math::simd_fn! {
     fn softplus, softplus_fn = <V, F: Form>(dst: *mut f64, sums: [*mut f64; 2], args: *const Operand, products: &Products<'_>, rows: usize, lanes: usize) {
-        // SAFETY: the planner supplies operands with these rows and lanes, a destination of the same size if inverse
-        // logits are stored, sums of one row, and products of all classes.
+        // SAFETY: the planner supplies operands with these rows and lanes, sums that consist of one row, and products
+        // for all classes. If inverse logits are stored, it also supplies a destination of the same size as the
+        // operand.
         unsafe {
             let mut from = 0;
             while from < rows {
@@ -498,7 +505,7 @@ jensen_math::simd_fn! {
                 let runs = sorted.then(|| Runs::of(&*args.add(1), from, count));
                 let with = (products, runs.as_ref());
                 let mut out = Out { inverse: dst, sums, lane: 0, lanes };
-                // Two vectors at a time hide the latency of the products if there are enough registers.
+                // Processing two vectors together hides the latency of the products if there are enough registers.
                 while V::REGISTERS == 1 && out.lane + 2 * LANES <= lanes {
                     some_rows::<V, F, 2>(args, out, with, [from, rows]);
                     out.lane += 2 * LANES;

@@ -1,4 +1,4 @@
-//! Runs the steps of a plan that call solvers. A solver runs the programs of its body repeatedly.
+//! Runs the steps of a plan that call solvers. A solver runs the programs of its body many times.
 
 use std::sync::Arc;
 
@@ -18,22 +18,23 @@ pub(crate) struct Call {
     pass: Pass,
     programs: Roles<Code>,
     group: usize,
-    /// The index of the memo that the call shares with another pass with the same arguments.
+    /// The index of the memo that this call shares with another pass that has the same arguments.
     pub memo: Option<usize>,
 }
 
-/// The estimated number of runs of the body per solve, for dividing work among threads.
+/// The estimated number of times that a solve runs the body. The estimate is used to divide work among threads.
 const RUNS: usize = 200;
 
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
-    /// The memos, each with one entry per group of lanes. A program clears them when it starts.
+    /// The memos, each with one entry per group of lanes. A program clears them whenever it starts to run.
     memos: Vec<Vec<Kept>>,
     rough: bool,
     patience: Patience,
 }
 
-/// The evaluator of a body: straight-line code if the body can be scalarised, and a program otherwise.
+/// The evaluator of a body. It is straight-line code if the body can be converted to scalar form, and a program
+/// otherwise.
 enum Code {
     Bytecode(Bytecode),
     Program(Program),
@@ -78,10 +79,10 @@ impl Code {
     }
 }
 
-/// Runs code until an interrupt. After an interrupt all results are NaN, and a solver stops at the first NaN.
+/// Runs code until an interrupt occurs. After an interrupt all results are NaN, and a solver stops at the first NaN.
 struct Running<'a> {
     code: Machine<'a>,
-    /// The work per lane and run in addition to the code, for solving a factored system.
+    /// The work per lane and run that is not done by the code: the solution of a factorised system.
     beside: usize,
     patience: &'a Patience,
 }
@@ -140,7 +141,7 @@ impl Call {
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
         let programs = Roles::of(&solver, pass).map(|graph| Code::new(graph, simd));
         let mut group = programs.iter().map(Code::block).min().unwrap_or(LANES);
-        // The factorisation of a root's matrix does not check for an interrupt.
+        // The factorisation of the matrix of a root does not check the interrupt, so the group must be small.
         while group > LANES && group * solver.factored().pow(3) > LONG {
             group /= 2;
         }
@@ -154,19 +155,19 @@ impl Call {
         }
     }
 
-    /// Returns the approximate number of rows of lanes that one run moves.
+    /// Returns the approximate number of rows of lanes that this call reads and writes.
     pub fn work(&self) -> usize {
         RUNS * self.programs.iter().map(Code::work).sum::<usize>()
     }
 
-    /// Returns whether a backward pass with these arguments can use the results of this pass.
+    /// Returns whether one of the two passes is a backward pass that can use the results of the other.
     pub fn serves(&self, other: &Call) -> bool {
         Arc::ptr_eq(&self.solver, &other.solver)
             && self.pass.moves() == other.pass.moves()
             && self.pass.pulls() != other.pass.pulls()
     }
 
-    /// Returns the arguments on which the forward pass depends.
+    /// Returns those arguments that the forward pass depends on.
     pub fn forward_args<T: Copy>(&self, args: &[T]) -> Vec<T> {
         match (self.pass, args) {
             (Pass::AdjointTangent, [x, _, dx, _]) | (Pass::Tangent, [x, dx]) => vec![*x, *dx],
@@ -189,7 +190,7 @@ impl Call {
         }
     }
 
-    /// Runs the pass as call number `which` of its program. Arguments and results are rows of `lanes` lanes.
+    /// Runs the pass as call number `which` of its program. The arguments and results are rows of `lanes` lanes.
     pub fn run(
         &self,
         which: usize,

@@ -1,9 +1,10 @@
-//! Assigns nodes to steps, by the role of every node and the stage of its kernel.
+//! Assigns nodes to steps, according to the role of each node and to the stage of its kernel.
 //!
-//! A node's stage is at least the stage of its fused arguments (elementwise values of the same shape), and one more
-//! than the stage of arguments that must be complete before it. All nodes of one (stage, shape) form one kernel.
-//! Finally, a node whose users all run later moves to the stage of the earliest user, if its value then need not be
-//! stored.
+//! The arguments of a node that are elementwise values of the same shape can be computed in the same kernel. The stage
+//! of the node is at least the stage of these arguments. All other arguments must be complete before the node is
+//! computed, and the stage of the node exceeds their stage by at least one. All nodes with the same stage and shape
+//! form one kernel. Finally, a node whose users all run later moves to the stage of the earliest user if the value then
+//! need not be stored.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,15 +14,15 @@ use crate::ops::{Op, ScatterMap, streamed};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     Leaf,
-    /// Gathers and broadcasts, which kernels read as operands without computing a value.
+    /// A gather or broadcast. Kernels read it as an operand, and no step computes a value for it.
     View,
-    /// An elementwise value, or a row-wise product with a long matrix.
+    /// An elementwise value, or a product with a long matrix that is computed row by row.
     Map,
     Sink,
     Dense,
 }
 
-/// A sum, or one source of a scatter, in the kernel that computes or reads its source.
+/// A sum, or one source of a scatter. The sink belongs to the kernel that computes or reads its source.
 #[derive(Clone, Copy)]
 pub(crate) struct Sink {
     pub node: NodeId,
@@ -36,7 +37,8 @@ pub(crate) struct KernelDraft {
 }
 
 impl KernelDraft {
-    /// Counts the reads of each operation by the kernel's operations and by the sinks in `inside`.
+    /// Counts how often each operation of the kernel is read by other operations of the kernel and by the sinks in
+    /// `inside`.
     pub(crate) fn reads(
         &self,
         graph: &Graph,
@@ -62,9 +64,10 @@ pub(crate) struct Stages {
     pub needed: Vec<bool>,
     pub roles: Vec<Role>,
     pub uses: Vec<u32>,
-    /// The stage of the kernel for elementwise nodes, and of the step for dense ones.
+    /// The stage of each node, which for an elementwise node is that of its kernel and for a dense node that of its
+    /// step.
     stage: Vec<u32>,
-    /// The first stage from which any step can read each value.
+    /// The first stage in which any step can read each value.
     ready: Vec<u32>,
 }
 
@@ -81,7 +84,7 @@ fn role(graph: &Graph, id: NodeId, known: bool) -> Role {
     }
 }
 
-/// Returns the operand of a sum or scatter. For a product with a long matrix, it is the vector.
+/// Returns the operands that are read by a sum or scatter. For a product with a long matrix, this is the vector.
 fn sources(graph: &Graph, id: NodeId) -> &[NodeId] {
     let args = graph.args(id);
     match streamed(graph, id) {
@@ -94,8 +97,8 @@ fn sources(graph: &Graph, id: NodeId) -> &[NodeId] {
 }
 
 impl Stages {
-    /// Finds the roles, use counts and stages of the nodes that the outputs need. Constants and shared values are
-    /// leaves.
+    /// Determines the role, the number of uses and the stage of each node that the outputs need. Constants and shared
+    /// values are treated as leaves.
     pub(crate) fn new(graph: &Graph) -> Self {
         let shared = |id| graph.placement(id) != Placement::Lane;
         let mut stages = Self::unstaged(graph, graph.needed_for(graph.outputs()), shared);
@@ -199,10 +202,10 @@ impl Stages {
         }
     }
 
-    /// Moves elementwise nodes to the earliest of their users if all users are elementwise values of the same shape in
-    /// later kernels, unless this would require storing an argument instead.
+    /// Moves an elementwise node to the stage of its earliest user, provided that all users are elementwise values of
+    /// the same shape in later kernels. A node is not moved if an argument would then have to be stored instead.
     fn delay(&mut self, graph: &Graph, outputs: &[NodeId]) {
-        // The stage of the earliest fused user. `None` once a user pins the node to its stage.
+        // The stage of the earliest fused user, or `None` if a user requires the node to stay in its stage.
         let mut earliest: Vec<Option<u32>> = vec![Some(u32::MAX); graph.len()];
         for id in outputs {
             earliest[id.index()] = None;
@@ -244,7 +247,8 @@ impl Stages {
         self.continued_scatter(graph, node) == Some(source)
     }
 
-    /// Returns the first whole source of the scatter `node` that is itself a scatter without other users.
+    /// Returns the first source of the scatter `node` that is added as a whole and is itself a scatter without other
+    /// users.
     pub(crate) fn continued_scatter(&self, graph: &Graph, node: NodeId) -> Option<NodeId> {
         let Op::Scatter(maps) = graph.op(node) else {
             return None;

@@ -1,8 +1,8 @@
-//! Maps unconstrained parameters to constrained values, and adds the log-Jacobians.
+//! Maps unconstrained parameters to constrained values, and adds the log-Jacobians of these maps to the density.
 //!
-//! The transforms are those of the Stan reference manual, except for the simplex, which uses stick breaking as Stan did
-//! before 2.37. `jensen-stan` uses the isometric log-ratio transform of current Stan. Both give the same posterior, but
-//! the same point on the unconstrained scale corresponds to different simplexes.
+//! The transforms are those of the Stan reference manual, with one exception: the simplex uses stick breaking, as Stan
+//! did before version 2.37, whereas `jensen-stan` uses the isometric log-ratio transform of current Stan. The posterior
+//! is the same with either transform, but a given point on the unconstrained scale corresponds to different simplexes.
 
 use super::{Expr, Operand};
 
@@ -37,8 +37,8 @@ impl<'b> Expr<'b> {
         low + width * self.inv_logit()
     }
 
-    /// Returns an increasing vector. The first element is unchanged, and each later element exceeds the element before
-    /// it by `eˣ`. Adds the log-Jacobian, the sum of all elements except the first, to the density.
+    /// Returns an increasing vector. The first element is unchanged, and each later element exceeds its predecessor by
+    /// `eˣ`. Adds the log-Jacobian, which is the sum of all elements of x except the first, to the density.
     #[track_caller]
     pub fn ordered(self) -> Expr<'b> {
         if self.len() < 2 {
@@ -48,8 +48,9 @@ impl<'b> Expr<'b> {
         self.builder.concat(&[self.at(0), steps]).cumsum()
     }
 
-    /// Returns a point of the simplex by stick breaking, with one element more than x. The k-th element takes the
-    /// fraction `logit⁻¹(xₖ − log(K − k))` of the remainder.
+    /// Returns a point of the simplex, constructed by stick breaking. The result has one element more than x. The k-th
+    /// element takes the fraction `logit⁻¹(xₖ − log(K − k))` of the part of the stick that remains after the preceding
+    /// elements.
     #[track_caller]
     pub fn simplex(self) -> Expr<'b> {
         let n = self.len();
@@ -60,7 +61,7 @@ impl<'b> Expr<'b> {
         let shifted = self - self.builder.data(&shifts);
         let log_share = -(-shifted).log1p_exp();
         let log_rest = -shifted.log1p_exp();
-        // The logarithm of the remaining stick before each element and after the last one.
+        // The logarithm of the remaining stick length before each element, and after the last element.
         let left = self
             .builder
             .concat(&[self.builder.constant(0.0), log_rest.cumsum()]);

@@ -1,6 +1,7 @@
-//! Log densities of the common distributions, normalised and summed over all elements.
+//! Log densities of common distributions. Each density includes all normalising constants and is summed over all
+//! elements.
 //!
-//! Arguments broadcast: scalars against vectors or record columns.
+//! Scalar arguments broadcast against vectors and against record columns.
 
 use super::{Expr, Operand};
 

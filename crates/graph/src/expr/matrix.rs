@@ -4,7 +4,7 @@ use super::Expr;
 use crate::ir::Graph;
 use crate::ops::MatMul;
 
-/// A matrix whose elements are those of a vector, column by column.
+/// A matrix whose elements are stored in a vector, column by column.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'b> {
     elements: Expr<'b>,
@@ -12,7 +12,7 @@ pub struct Matrix<'b> {
     cols: usize,
 }
 
-/// Several columns along the record axis. Each record has one row, as in a design matrix.
+/// A matrix with one row per record, such as a design matrix. Its columns run along the record axis.
 #[derive(Clone, Debug)]
 pub struct RecordMatrix<'b> {
     columns: Vec<Expr<'b>>,
@@ -116,8 +116,8 @@ impl<'b> Matrix<'b> {
         self.elements.gather(&at)
     }
 
-    /// Returns the lower Cholesky factor of a symmetric positive definite matrix, of which only the lower triangle is
-    /// read. The factor is NaN if the matrix is not positive definite.
+    /// Returns the lower Cholesky factor of a symmetric positive definite matrix. Only the lower triangle of the matrix
+    /// is read. The factor is NaN if the matrix is not positive definite.
     #[track_caller]
     pub fn cholesky(self) -> Matrix<'b> {
         self.square("the Cholesky factor", |graph, args, n| {
@@ -180,7 +180,7 @@ impl<'b> RecordMatrix<'b> {
         Self { columns }
     }
 
-    /// Returns column `j`, with one number per record, or `None` if there is no such column.
+    /// Returns column `j`, which has one number per record, or `None` if there is no such column.
     pub fn column(&self, j: usize) -> Option<Expr<'b>> {
         self.columns.get(j).copied()
     }

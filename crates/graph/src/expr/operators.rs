@@ -87,7 +87,7 @@ macro_rules! binary {
 }
 
 unary! {
-    /// Returns `1 / x`.
+    /// Returns the reciprocal `1 / x`.
     recip => Recip;
     /// Returns `x²`.
     square => Square;
@@ -131,13 +131,13 @@ unary! {
     tanh => Tanh;
     /// Returns `log |Γ(x)|`.
     lgamma => Lgamma;
-    /// Returns the derivative of `lgamma`.
+    /// Returns the digamma function, which is the derivative of `lgamma`.
     digamma => Digamma;
     /// Returns the error function.
     erf => Erf;
-    /// Returns the standard normal distribution function.
+    /// Returns the cumulative distribution function of the standard normal distribution.
     normal_cdf => NormalCdf;
-    /// Returns the logarithm of the standard normal distribution function.
+    /// Returns the logarithm of the standard normal cumulative distribution function.
     log_normal_cdf => LogNormalCdf;
 }
 

@@ -1,18 +1,19 @@
 //! The table of elementwise operations.
 //!
-//! A row begins with the variant, the name and the arguments. These fields follow:
+//! A row of the table begins with the variant, the name and the arguments of an operation. The following fields come
+//! next:
 //!
-//! - `value` is the slow scalar definition.
-//! - `kernel` computes eight lanes. Operations that are too rare to vectorise have no kernel and use the slow
-//!   definition in
-//! each lane.
-//! - `single` computes sixteen lanes in single precision. Operations without it use the slow definition.
-//! - `partials` are the derivatives with respect to each argument, as graph expressions of the arguments and the result
-//! `out`. The entry `zero` means that the derivative is zero almost everywhere.
-//! - `range` is the range of the values, if it follows from the ranges of the arguments.
-//! - `harmless` is a substitute for each argument on branches that are not taken. It is required if the operation is
-//! undefined or has an infinite slope for some arguments.
-//! - `points` are arguments at which tests compare value, kernel and finite differences.
+//! - `value` is the scalar definition of the operation, which is slow.
+//! - `kernel` computes eight lanes. Operations that are too rare to vectorise have no kernel, and the scalar definition
+//!   is used in each lane.
+//! - `single` computes sixteen lanes in single precision. For operations without this field, the scalar definition is
+//!   used.
+//! - `partials` lists the derivative with respect to each argument as a graph expression of the arguments and of the
+//!   result, `out`. The entry `Zero` means that the derivative is zero almost everywhere.
+//! - `range` is the range of the values, where it follows from the ranges of the arguments.
+//! - `harmless` contains a number for each argument that replaces the argument on branches that are not taken. The
+//!   field is required if the operation is undefined or has an infinite slope for some arguments.
+//! - `points` lists arguments at which tests compare the value, the kernel and finite differences.
 
 use jensen_math::special as sp;
 
@@ -23,8 +24,8 @@ use crate::ops::range::{
 };
 use crate::ops::slopes::*;
 
-/// Expands `$callback!` with every row of the table, so that the enumeration, values, kernels, derivatives and tests
-/// take their columns from the same rows.
+/// Expands `$callback!` with all rows of the table. The enumeration, the values, the kernels, the derivatives and the
+/// tests are generated from these rows by different callbacks.
 macro_rules! elementwise_table {
     ($callback:ident) => {
         $callback! {
@@ -62,9 +63,10 @@ macro_rules! elementwise_table {
             Eq "eq" (x, y) out g { value: f64::from(x == y), kernel: V::select(V::eq(x, y), V::splat(1.0), V::splat(0.0)), single: V::select(V::eq(x, y), V::splat(1.0), V::zero()), range: ValueRange::between(0.0, 1.0), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
             Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), single: V::select(V::eq(c, V::zero()), y, x), range: x().join(y()), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [-0.5, 2.0, 5.0]] }
 
-            // The shift of a log-sum-exp. It is finite, and has no derivative because the result does not depend on it.
+            // The constant that a log-sum-exp subtracts to avoid overflow. It is always finite. It has no derivative,
+            // because the result of the log-sum-exp does not depend on it.
             Pivot "pivot" (x) out g { value: if x.is_finite() { x } else { 0.0 }, kernel: V::select(x.abs().lt(V::splat(f64::INFINITY)), x, V::splat(0.0)), single: V::select(x.abs().lt(V::splat(f32::INFINITY)), x, V::zero()), partials: [Zero], points: [] }
-            // A value that is treated as a constant.
+            // A value that differentiation treats as a constant.
             Held "held" (x) out g { value: x, kernel: x, single: x, range: x(), partials: [Zero], points: [] }
 
             // Exponentials and logarithms.
@@ -106,7 +108,8 @@ macro_rules! elementwise_table {
 
             Lbeta "lbeta" (a, b) out g { value: sp::lbeta(a, b), kernel: V::select(a.min(b).lt(V::splat(0.0)), V::splat(f64::NAN), vm::lbeta(a, b)), harmless: [POSITIVE, POSITIVE], partials: [{ let d = g.elem(ElemOp::DigammaStep, &[a, b]); g.neg(d) }, { let d = g.elem(ElemOp::DigammaStep, &[b, a]); g.neg(d) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 30.0]] }
 
-            // Differences of gamma functions over a step, which would cancel for large x.
+            // Differences between gamma functions of x + n and x. Subtracting two separate values would cancel for
+            // large x.
             LgammaStep "lgamma_step" (x, n) out g { value: sp::lgamma_step(x, n), kernel: vm::lgamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::DigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Digamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
             DigammaStep "digamma_step" (x, n) out g { value: sp::digamma_step(x, n), kernel: vm::digamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [g.elem(ElemOp::TrigammaStep, &[x, n]), { let s = g.add(x, n); g.elem(ElemOp::Trigamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
             TrigammaStep "trigamma_step" (x, n) out g { value: sp::trigamma_step(x, n), kernel: vm::trigamma_step(x, n), harmless: [POSITIVE, POSITIVE], partials: [{ let s = g.add(x, n); let (a, b) = (g.elem(ElemOp::Tetragamma, &[s]), g.elem(ElemOp::Tetragamma, &[x])); g.sub(a, b) }, { let s = g.add(x, n); g.elem(ElemOp::Tetragamma, &[s]) }], points: [[0.3, 2.0], [6.0, 40.0], [70.0, 3.0]] }
@@ -144,7 +147,7 @@ macro_rules! elementwise_table {
             LogWiener "log_wiener" (x, w) out g { value: sp::log_wiener(x, w), harmless: [POSITIVE, HALF], partials: [{ let (half, two) = (g.constant(0.5), g.constant(2.0)); let r = g.elem(ElemOp::WienerRatio, &[x, w, two]); g.mul(half, r) }, { let one = g.constant(1.0); g.elem(ElemOp::WienerRatio, &[x, w, one]) }], points: [[0.1, 0.3], [0.7, 0.6], [0.39, 0.8], [3.0, 0.2]] }
             WienerRatio "wiener_ratio" (x, w, k) out g { value: sp::wiener_ratio(x, w, k.round() as u32), harmless: [POSITIVE, HALF], partials: [{ let half = g.constant(0.5); let d = wiener_change(g, [x, w, k], 2.0, out); g.mul(half, d) }, wiener_change(g, [x, w, k], 1.0, out), Zero], points: [] }
 
-            // Bessel functions. Functions of integer order have no derivative with respect to it.
+            // Bessel functions. Functions of integer order have no derivative with respect to the order.
             LogBesselI "log_bessel_i" (v, x) out g { value: sp::log_modified_bessel_first_kind(v, x), harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIV, &[v, x]), bessel_slope(g, [v, x], out)], points: [[0.0, 1.5], [0.7, 0.4], [2.5, 80.0]] }
             LogBesselIV "log_bessel_i_v" (v, x) out g { value: sp::log_bessel_i(v, x).first[0], harmless: [NONNEGATIVE, POSITIVE], partials: [g.elem(ElemOp::LogBesselIVV, &[v, x]), bessel_mixed(g, [v, x], out)], points: [] }
             LogBesselIVV "log_bessel_i_vv" (v, x) out g { value: sp::log_bessel_i(v, x).second[0], harmless: [NONNEGATIVE, POSITIVE], partials: [g.constant(f64::NAN), g.constant(f64::NAN)], points: [] }
@@ -212,7 +215,7 @@ macro_rules! declare {
                 match self { $(ElemOp::$variant => arity_of!($($arg)*)),* }
             }
 
-            /// Computes the operation by its slow scalar definition.
+            /// Computes the operation from its scalar definition, which is slow.
             pub fn value(self, args: &[f64]) -> f64 {
                 match self { $(ElemOp::$variant => { let &[$($arg),*] = args else { unreachable!("arity was checked") }; $value })* }
             }
@@ -248,14 +251,14 @@ macro_rules! declare {
                 })* }
             }
 
-            /// Returns a number at which the operation is finite and smooth, for an argument in the given range.
+            /// Returns a number at which the operation is finite and smooth, to replace an argument in the given range.
             /// Returns `None` if the operation is finite and smooth in the whole range.
             pub fn harmless(self, which: usize, range: ValueRange) -> Option<f64> {
                 let rules: &[Harmless] = match self { $(ElemOp::$variant => &[$($($harmless),*)?]),* };
                 rules.get(which).and_then(|rule| rule(range))
             }
 
-            /// Returns the arguments at which tests compare value, kernel and finite differences.
+            /// Returns the arguments at which tests compare the value, the kernel and finite differences.
             pub fn test_points(self) -> Vec<Vec<f64>> {
                 match self { $(ElemOp::$variant => vec![$(vec![$($point),*]),*]),* }
             }
@@ -282,7 +285,7 @@ impl Partial for Zero {
 elementwise_table!(declare);
 
 impl ElemOp {
-    /// Returns the operation with the given name, or `None` if there is none.
+    /// Returns the operation with the given name, or `None` if no operation has this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }

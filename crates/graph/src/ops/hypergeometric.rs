@@ -1,4 +1,4 @@
-//! Hypergeometric functions and their derivatives, each of which is an operation.
+//! Hypergeometric functions and their derivatives. Each order of derivatives is a separate operation.
 
 use jensen_math::special;
 

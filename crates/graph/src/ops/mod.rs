@@ -1,9 +1,10 @@
 //! The operations of a graph.
 //!
-//! *Elementwise* operations are rows of one table ([`elementwise`]) with name, value, lane kernel, range, derivative
-//! rule and test points. *Structural* operations move, reduce or factorise values. The module `structural` contains
-//! their shape rules, slow values and derivative rules. *Solvers* own a graph, whose rates they integrate or whose root
-//! they find; see `solver`.
+//! *Elementwise* operations are the rows of one table ([`elementwise`]), which contains the name, value, lane kernel,
+//! range, derivative rule and test points of each operation. *Structural* operations move, reduce or factorise values.
+//! The module `structural` contains their shape rules, scalar definitions and derivative rules. *Solvers* are
+//! operations that own a graph. A solver integrates a differential equation or a function that its graph defines, or it
+//! finds a root of the function; see `solver`.
 
 pub mod elementwise;
 pub(crate) mod hypergeometric;
@@ -21,12 +22,13 @@ pub(crate) use streamed::{SHORTEST, Streamed, streamed};
 
 use crate::ir::{ConstId, IndexId, RecordId, SolverId};
 
-/// The extents of a matrix product: `m × k` times `k × n`.
+/// The extents of a matrix product, whose factors are `m × k` and `k × n` matrices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MatMul {
     /// The number of rows of the result.
     pub m: u32,
-    /// The contracted extent.
+    /// The extent over which the product sums: the number of columns of the left factor and of rows of the right
+    /// factor.
     pub k: u32,
     /// The number of columns of the result.
     pub n: u32,
@@ -36,7 +38,7 @@ pub struct MatMul {
     pub right_transposed: bool,
 }
 
-/// The destination of the elements of one source of an [`Op::Scatter`].
+/// Where an [`Op::Scatter`] adds the elements of one of its sources.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ScatterMap {
     /// Element i is added to element i of the result.
@@ -47,10 +49,10 @@ pub enum ScatterMap {
     Record(RecordId),
 }
 
-/// The largest number of sources of one scatter. Sums of more sources are nested scatters.
+/// The largest number of sources of one scatter. A sum with more sources is built from nested scatters.
 pub const MAX_SCATTER: usize = 6;
 
-/// The maps of a scatter's sources in order. Unused slots are [`ScatterMap::All`].
+/// The maps of a scatter's sources, in the order of the sources. Unused slots are [`ScatterMap::All`].
 pub type ScatterMaps = [ScatterMap; MAX_SCATTER];
 
 /// The operation of a node on its arguments. Matrices are column-major.
@@ -64,88 +66,90 @@ pub enum Op {
     Record(RecordId),
     /// The number of records in the batch.
     RecordCount,
-    /// An elementwise operation, to which scalar arguments broadcast.
+    /// An elementwise operation. Scalar arguments broadcast against the other arguments.
     Elem(ElemOp),
-    /// A scalar repeated to the shape of the node.
+    /// A scalar that is repeated to fill the shape of the node.
     Broadcast,
     /// The elements at the given indices: `out[i] = x[index[i]]`.
     Gather(IndexId),
-    /// The element at the index of each record: `out[r] = x[index of record r]`.
+    /// For each record, the element at the index of that record: `out[r] = x[index of record r]`.
     GatherRecord(RecordId),
-    /// A sum of all sources, each added at its indices to a vector of zeros; see [`ScatterMap`].
+    /// The sum of all sources. Each source is added to a vector of zeros at the indices of its map; see [`ScatterMap`].
     Scatter(ScatterMaps),
-    /// The concatenated arguments.
+    /// The concatenation of the arguments.
     Concat,
-    /// The sum of all elements, over all records for a value along the record axis.
+    /// The sum of all elements. For a value along the record axis, the sum extends over all records.
     Sum,
     /// The largest element.
     Max,
-    /// Cumulative sums, starting with the first or the last element.
+    /// The cumulative sums, starting with the first or with the last element.
     CumSum {
         /// Whether sums run from the last element to the first.
         reverse: bool,
     },
-    /// The sum over the lanes of the batch, which turns a per-lane adjoint into the adjoint of a shared value.
+    /// The sum over the lanes of the batch. The operation converts a per-lane adjoint to the adjoint of a shared value.
     LaneSum,
     /// A matrix product.
     MatMul(MatMul),
-    /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix, of which only the lower triangle is
-    /// read. The result is NaN in each lane whose matrix is not positive definite.
+    /// The lower Cholesky factor of a symmetric positive definite `n × n` matrix. Only the lower triangle of the matrix
+    /// is read. The result is NaN in each lane whose matrix is not positive definite.
     Cholesky {
-        /// The extent of the matrix.
+        /// The number of rows and columns of the matrix.
         n: u32,
     },
     /// The solution `X` of `L X = B` (or `Lᵀ X = B`) for a lower triangular `n × n` matrix L.
     TriSolve {
-        /// The extent of L.
+        /// The number of rows and columns of L.
         n: u32,
         /// The number of columns of B.
         cols: u32,
-        /// Whether the system has the transpose of L.
+        /// Whether the system is `Lᵀ X = B` instead of `L X = B`.
         transposed: bool,
     },
-    /// The solution `X` of `A X = B` (or `Aᵀ X = B`) for a general `n × n` matrix A, by pivoted elimination.
+    /// The solution `X` of `A X = B` (or `Aᵀ X = B`) for a general `n × n` matrix A, computed by elimination with
+    /// pivoting.
     Solve {
-        /// The extent of A.
+        /// The number of rows and columns of A.
         n: u32,
         /// The number of columns of B.
         cols: u32,
-        /// Whether the system has the transpose of A.
+        /// Whether the system is `Aᵀ X = B` instead of `A X = B`.
         transposed: bool,
     },
     /// The value `log |det A|` of a general `n × n` matrix.
     LogAbsDet {
-        /// The extent of A.
+        /// The number of rows and columns of A.
         n: u32,
     },
     /// The eigenvalues of a symmetric `n × n` matrix in ascending order, followed by the eigenvectors. If the matrix is
     /// not symmetric, its symmetric part is decomposed.
     EigenSym {
-        /// The extent of the matrix.
+        /// The number of rows and columns of the matrix.
         n: u32,
     },
     /// The eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The
-    /// argument consists of the real part followed by the imaginary part. The result consists of the eigenvalues, the
-    /// eigenvectors in the same layout, and a matrix with 1 for the component of each vector that is made positive and
-    /// 0 elsewhere.
+    /// argument contains the real parts of all elements, followed by the imaginary parts. The result contains the
+    /// eigenvalues and the eigenvectors in the same layout, followed by a matrix that marks one component of each
+    /// eigenvector. The marked component, which is made positive, has the value 1, and all other components have the
+    /// value 0.
     Eigen {
-        /// The extent of the matrix.
+        /// The number of rows and columns of the matrix.
         n: u32,
-        /// Whether only the Hermitian part is decomposed.
+        /// Whether the decomposition is that of the Hermitian part of the matrix.
         hermitian: bool,
     },
-    /// The hypergeometric function. Its argument is a vector of numerators, denominators and the argument of the
-    /// function. Order 0 is its value, order 1 its gradient, and order 2 its second derivatives, with one column per
-    /// element.
+    /// The hypergeometric function, or derivatives of this function. The argument is a vector of the numerator
+    /// parameters, the denominator parameters and the argument of the function. Order 0 is the value, order 1 is the
+    /// gradient, and order 2 is the matrix of second derivatives, with one column for each element of the vector.
     Hypergeometric {
-        /// The number of numerators.
+        /// The number of numerator parameters.
         above: u32,
-        /// The number of denominators.
+        /// The number of denominator parameters.
         below: u32,
         /// The order of the derivatives.
         order: u32,
     },
-    /// A pass of a solver.
+    /// One pass of a solver.
     Solver(SolverId, Pass),
 }
 

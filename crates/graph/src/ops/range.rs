@@ -7,7 +7,7 @@ pub struct ValueRange {
     pub low: f64,
     /// An upper bound of all values.
     pub high: f64,
-    /// Whether values are strictly greater than `low`.
+    /// Whether every value is strictly greater than `low`.
     pub above: bool,
 }
 
@@ -25,7 +25,7 @@ impl ValueRange {
         above: true,
     };
 
-    /// Creates the range of all numbers from `low` on. It excludes `low` itself if `above` is true.
+    /// Creates the range of all numbers that are at least `low`. If `above` is true, the range excludes `low` itself.
     pub fn at_least(low: f64, above: bool) -> Self {
         Self {
             low,
@@ -34,7 +34,7 @@ impl ValueRange {
         }
     }
 
-    /// Creates the range from `low` to `high`, including both.
+    /// Creates the range from `low` to `high`, which includes both bounds.
     pub fn between(low: f64, high: f64) -> Self {
         Self {
             low,
@@ -63,7 +63,7 @@ impl ValueRange {
         (x > self.low || (x == self.low && !self.above)) && x <= self.high
     }
 
-    /// Returns the smallest range that contains both ranges.
+    /// Returns the smallest range that contains both this range and `other`.
     pub fn join(self, other: Self) -> Self {
         let above = match self.low.total_cmp(&other.low) {
             std::cmp::Ordering::Less => self.above,
@@ -128,12 +128,12 @@ impl ValueRange {
         }
     }
 
-    /// Returns the range of a function that is 0 only at 0 and never negative.
+    /// Returns the range of a function that is positive everywhere except at 0, where it is 0.
     pub(crate) fn magnitude(self) -> Self {
         Self::at_least(0.0, self.positive() || self.high < 0.0)
     }
 
-    /// Returns the range of a function that has the sign of its argument.
+    /// Returns the range of a function whose value has the same sign as its argument.
     pub(crate) fn same_sign(self) -> Self {
         match self.nonnegative() {
             true => Self::at_least(0.0, self.positive()),
@@ -150,8 +150,8 @@ impl ValueRange {
     }
 }
 
-/// Returns a number that replaces an argument in the given range, or `None` if the operation is finite and has a finite
-/// slope in all of the range.
+/// Returns a number that replaces an argument in the given range. Returns `None` if the operation and its slope are
+/// finite in the whole range.
 pub(crate) type Harmless = fn(ValueRange) -> Option<f64>;
 
 pub(crate) const ANY: Harmless = |_| None;

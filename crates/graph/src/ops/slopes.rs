@@ -1,18 +1,19 @@
-//! Derivatives of elementwise operations that take more than one line, as graph expressions of the arguments and the
-//! result.
+//! Derivatives of elementwise operations that do not fit on one line of the table. Each derivative is a graph
+//! expression of the arguments and of the result.
 
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
 
-/// Returns `x` as a divisor, or ∞ if it is 0, for slopes that are infinite at 0. These slopes count as 0, as in Stan
-/// Math (`rev/fun/sqrt.hpp`), so that an argument that underflows before a root does not make the gradient 0 · ∞.
+/// Returns `x` for use as a divisor, or ∞ if `x` is 0, so that a slope that would be infinite at 0 becomes 0. Stan Math
+/// does the same (`rev/fun/sqrt.hpp`). Otherwise the gradient would be 0 · ∞ if the argument of a square root
+/// underflows.
 pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
     g.select(at_zero, infinite, x)
 }
 
-/// Returns y xʸ⁻¹, or 0 if the slope is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
+/// Returns the slope y xʸ⁻¹. If the slope is infinite because x is 0, returns 0, as Stan Math does (`rev/fun/pow.hpp`).
 pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     let (zero, one) = (g.constant(0.0), g.constant(1.0));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
@@ -25,7 +26,7 @@ pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     g.select(infinite, zero, slope)
 }
 
-/// Returns the derivative with respect to x of `out` = log Φ(x), to which x² / 2 is added if x is negative.
+/// Returns the derivative of `out` with respect to x. `out` is log Φ(x), plus x² / 2 if x is negative.
 pub(super) fn scaled_normal_slope(g: &mut Graph, x: NodeId, out: NodeId) -> NodeId {
     let (zero, half) = (g.constant(0.0), g.constant(-0.5));
     let above = g.elem(ElemOp::Fmax, &[x, zero]);
@@ -50,8 +51,8 @@ pub(super) fn gamma_slope(g: &mut Graph, upper: bool, [a, x]: [NodeId; 2], out: 
     if upper { g.neg(slope) } else { slope }
 }
 
-/// Returns the derivative with respect to x of `by_a`, which is the derivative of `op` with respect to a. The result is
-/// the slope times (log x − ψ(a) − `by_a`).
+/// Returns the derivative of `by_a` with respect to x, where `by_a` is the derivative of `op` with respect to a. The
+/// result is the derivative of `op` with respect to x, times (log x − ψ(a) − `by_a`).
 pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: NodeId) -> NodeId {
     let value = g.elem(op, &[a, x]);
     let slope = gamma_slope(g, op == ElemOp::LogGammaQ, [a, x], value);
@@ -61,7 +62,7 @@ pub(super) fn gamma_mixed(g: &mut Graph, op: ElemOp, [a, x]: [NodeId; 2], by_a: 
     g.mul(slope, change)
 }
 
-/// Returns the logarithms of x and of 1 − x at x = inv_logit(t).
+/// Returns log x and log(1 − x), where x = inv_logit(t).
 fn log_logits(g: &mut Graph, t: NodeId) -> [NodeId; 2] {
     let minus = g.neg(t);
     [minus, t].map(|t| {
@@ -83,8 +84,8 @@ pub(super) fn beta_slope(g: &mut Graph, [a, b, t]: [NodeId; 3], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// Returns the derivative with respect to t of `by_shape`, which is the derivative of the logarithm of the incomplete
-/// beta function with respect to a or b.
+/// Returns the derivative of `by_shape` with respect to t, where `by_shape` is the derivative of the logarithm of the
+/// incomplete beta function with respect to a or b.
 pub(super) fn beta_mixed(
     g: &mut Graph,
     by_a: bool,
@@ -106,8 +107,8 @@ pub(super) fn beta_mixed(
     g.mul(slope, change)
 }
 
-/// Returns the derivative with respect to z of the logarithm `out` of Student's distribution function with n degrees
-/// of freedom.
+/// Returns the derivative of `out` with respect to z, where `out` is the logarithm of the distribution function of
+/// Student's t distribution with n degrees of freedom.
 pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, one) = (g.constant(0.5), g.constant(1.0));
     let (above, below) = (g.add(n, one), g.mul(half, n));
@@ -126,8 +127,8 @@ pub(super) fn student_slope(g: &mut Graph, [n, z]: [NodeId; 2], out: NodeId) -> 
     g.exp(ratio)
 }
 
-/// Returns the derivative with respect to z of `by_n`, which is the derivative with respect to n of the logarithm of
-/// Student's distribution function.
+/// Returns the derivative of `by_n` with respect to z, where `by_n` is the derivative with respect to n of the
+/// logarithm of Student's distribution function.
 pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) -> NodeId {
     let value = g.elem(ElemOp::LogStudentCdf, &[n, z]);
     let slope = student_slope(g, [n, z], value);
@@ -141,7 +142,7 @@ pub(super) fn student_mixed(g: &mut Graph, [n, z]: [NodeId; 2], by_n: NodeId) ->
     let square = g.square(z);
     let (excess, total) = (g.div(square, n), g.add(n, square));
     let excess = g.elem(ElemOp::Log1p, &[excess]);
-    // Twice the derivative of the log density with respect to n.
+    // Twice the derivative of the log density with respect to the degrees of freedom n.
     let (gap, ratio) = (g.sub(upper, lower), g.sub(square, one));
     let pull = g.div(ratio, total);
     let change = g.sub(gap, excess);
@@ -170,8 +171,8 @@ pub(super) fn owens_slope(g: &mut Graph, h: NodeId, a: NodeId) -> NodeId {
     g.mul(density, gap)
 }
 
-/// Returns the derivative with respect to z of the logarithm `out` of the skew normal distribution function with
-/// shape a.
+/// Returns the derivative of `out` with respect to z, where `out` is the logarithm of the skew normal distribution
+/// function with shape a.
 pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (half, norm) = (g.constant(-0.5), g.constant((2.0 * INV_SQRT_2PI).ln()));
     let (square, arm) = (g.square(z), g.mul(a, z));
@@ -182,8 +183,8 @@ pub(super) fn skew_slope(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> Nod
     g.exp(ratio)
 }
 
-/// Returns the derivative of the same logarithm with respect to the shape: −exp(−z² (1 + a²) / 2) / (π (1 + a²)),
-/// divided by the distribution function.
+/// Returns the derivative of the logarithm of the skew normal distribution function with respect to the shape: −exp(−z²
+/// (1 + a²) / 2) / (π (1 + a²)), divided by the distribution function.
 pub(super) fn skew_shape(g: &mut Graph, [z, a]: [NodeId; 2], out: NodeId) -> NodeId {
     let (one, half) = (g.constant(1.0), g.constant(-0.5));
     let (square, shape) = (g.square(z), g.square(a));
@@ -206,7 +207,8 @@ fn dip(g: &mut Graph, u: NodeId) -> NodeId {
     g.mul(two, square)
 }
 
-/// Returns exp(k (cos u − 1) − `log_area`), the von Mises density at an end of the range to which it is truncated.
+/// Returns exp(k (cos u − 1) − `log_area`), which is the von Mises density at one end, u, of the range to which it is
+/// truncated.
 pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeId) -> NodeId {
     let dip = dip(g, u);
     let power = g.mul(k, dip);
@@ -214,8 +216,8 @@ pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeI
     g.exp(power)
 }
 
-/// Returns the derivative of the mean with respect to the upper end u, which is the density at u times the deviation of
-/// u from the mean.
+/// Returns the derivative of the mean with respect to the upper end u. This derivative is the density at u, times the
+/// difference between u and the mean.
 pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean: NodeId) -> NodeId {
     let area = g.elem(ElemOp::VonMisesArea, &args);
     let density = von_mises_end(g, u, args[2], area);
@@ -224,7 +226,7 @@ pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean:
     g.mul(density, gap)
 }
 
-/// Returns the derivative of `out` = log I_v(x) with respect to x: I_{v+1}/I_v + v/x.
+/// Returns the derivative of `out` = log I_v(x) with respect to x, which is I_{v+1}/I_v + v/x.
 pub(super) fn bessel_slope(g: &mut Graph, [v, x]: [NodeId; 2], out: NodeId) -> NodeId {
     let one = g.constant(1.0);
     let next = g.add(v, one);
@@ -235,7 +237,8 @@ pub(super) fn bessel_slope(g: &mut Graph, [v, x]: [NodeId; 2], out: NodeId) -> N
     g.add(ratio, power)
 }
 
-/// Returns the derivative with respect to x of `by_v`, which is the derivative of log I_v(x) with respect to the order.
+/// Returns the derivative of `by_v` with respect to x, where `by_v` is the derivative of log I_v(x) with respect to the
+/// order v.
 pub(super) fn bessel_mixed(g: &mut Graph, [v, x]: [NodeId; 2], by_v: NodeId) -> NodeId {
     let (one, this) = (g.constant(1.0), g.elem(ElemOp::LogBesselI, &[v, x]));
     let order = g.add(v, one);
@@ -263,7 +266,7 @@ pub(super) fn neighbours(
 }
 
 /// Returns the derivative of `out` of order `step` with respect to w. `out` is the derivative of order k of the
-/// density, divided by the density.
+/// density, divided by the density itself.
 pub(super) fn wiener_change(
     g: &mut Graph,
     [x, w, k]: [NodeId; 3],
@@ -294,8 +297,9 @@ pub(super) fn beta_density(g: &mut Graph, [a, b]: [NodeId; 2], x: NodeId) -> Nod
     g.sub(density, norm)
 }
 
-/// Returns the derivative of a quantile x of the beta distribution with respect to a shape. It is the derivative of the
-/// distribution function, which follows from the derivative `by_shape` of its logarithm, divided by the density.
+/// Returns the derivative of a quantile x of the beta distribution with respect to a shape parameter. The result is the
+/// derivative of the distribution function with respect to this parameter, divided by the density. `by_shape` is the
+/// derivative of the logarithm of the distribution function.
 pub(super) fn quantile_shape(
     g: &mut Graph,
     by_shape: ElemOp,

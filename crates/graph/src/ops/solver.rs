@@ -1,9 +1,9 @@
-//! Operations that own a graph: differential equations, systems of equations and integrals of a function that is itself
-//! a graph, the *body*.
+//! Operations that own a graph, the *body*: differential equations, systems of equations, and integrals. The body
+//! computes the function to be solved or integrated.
 //!
-//! Each operation is a function f from one vector of arguments x to one vector of results. Its four passes suffice for
-//! values, gradients and Hessian-vector products. With the derivative J of f at x and the derivative H of `wᵀJ`, they
-//! are:
+//! Each operation is a function f that maps a vector of arguments x to a vector of results. Four passes suffice to
+//! compute values, gradients and Hessian-vector products. Let J be the derivative of f at x, and let H be the
+//! derivative of `wᵀJ`. The passes are:
 //!
 //! | pass | arguments | result |
 //! | --- | --- | --- |
@@ -12,52 +12,53 @@
 //! | [`Pass::Adjoint`] | x, w | Jᵀ w |
 //! | [`Pass::AdjointTangent`] | x, w, dx, dw | H dx + Jᵀ dw |
 //!
-//! The module [`crate::solver`] computes them.
+//! The module [`crate::solver`] computes these passes.
 
 use jensen_math::solvers::{Integral, Method, NODE, Ode, Root};
 
 use crate::ir::{Graph, Input, Placement};
 
-/// The relative tolerance of rough solutions.
+/// The relative tolerance of the less accurate solutions that [`Solver::roughly`] requests.
 const ROUGH: f64 = 1e-4;
 
-/// A function defined by a body and a method of solution.
+/// A function that is defined by a body and by a method that solves or integrates it.
 #[derive(Clone, Debug)]
 pub struct Solver {
     /// The problem and the method.
     pub kind: SolverKind,
-    /// The body. It has three inputs per lane (clock, states, parameters) and one output, the rates. The body of a root
-    /// may have two more outputs: the Jacobian in column-major order, if it is known to be cheaper than computing its
-    /// columns one by one, and the function to maximise, if the equations describe a maximum.
+    /// The body. The three inputs of the body are per-lane vectors: the clock, the states and the parameters. The
+    /// output of the body is a vector of rates. The body of a root may have two more outputs. The first is the Jacobian
+    /// in column-major order, if evaluating it is known to be cheaper than computing its columns one by one. The second
+    /// is the function to maximise, if the equations describe a maximum.
     pub body: Graph,
 }
 
 /// The kind of problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
-    /// A differential equation. x consists of initial states, parameters, initial time and output times, and the result
-    /// is the states at each output time. The clock of the body runs from 0 to 1 between two times, which follow the
-    /// parameters. With [`Method::Implicit`], the body returns residuals, and the states are followed by their
-    /// derivatives with respect to time.
+    /// A differential equation. x contains the initial states, the parameters, the initial time and the output times.
+    /// The result contains the states at each output time. The clock of the body runs from 0 to 1 between two times,
+    /// which the body receives after the parameters. With [`Method::Implicit`], the body returns residuals, and it
+    /// receives the time derivatives of the states after the states.
     Ode(Ode),
-    /// A root of a system of equations. x consists of the start of the search and the parameters. The body has no
-    /// clock.
+    /// A root of a system of equations. x contains the point at which the search starts, followed by the parameters.
+    /// The body has no clock.
     Root(Root),
-    /// An integral. x consists of the limits and the parameters, and the result is one number. The clock of the body is
-    /// a quadrature node. The body has no states, and its first parameters are the limits.
+    /// An integral. x contains the limits and the parameters, and the result is one number. The clock of the body is a
+    /// quadrature node. The body has no states, and the limits are the first of its parameters.
     Integral(Integral),
 }
 
-/// A pass of a solver, computed by one node.
+/// A pass of a solver. Each node of the graph computes one pass.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Pass {
     /// The value of the function.
     Value,
     /// The derivative of the solution along a direction.
     Tangent,
-    /// The products of weights with the derivatives of the solution.
+    /// The products of weights with the derivatives of the solution with respect to the arguments.
     Adjoint,
-    /// The derivative of these products along a direction.
+    /// The derivative of the products of [`Pass::Adjoint`] along a direction.
     AdjointTangent,
 }
 
@@ -75,17 +76,17 @@ impl Pass {
         Self::ALL[self as usize].1
     }
 
-    /// Returns whether the pass is a derivative along a direction.
+    /// Returns whether the pass computes a derivative along a direction.
     pub fn moves(self) -> bool {
         matches!(self, Pass::Tangent | Pass::AdjointTangent)
     }
 
-    /// Returns whether the pass takes weights and returns products with derivatives.
+    /// Returns whether the pass takes weights and returns their products with derivatives.
     pub fn pulls(self) -> bool {
         matches!(self, Pass::Adjoint | Pass::AdjointTangent)
     }
 
-    /// Returns the number of copies of the system that are solved together.
+    /// Returns the number of copies of the system that this pass solves together.
     pub fn copies(self) -> usize {
         if self.moves() { 2 } else { 1 }
     }
@@ -110,7 +111,7 @@ impl Solver {
         }
     }
 
-    /// Returns the lengths of the body's clock, states and parameters, and of its rates.
+    /// Returns the lengths of the body's clock, states and parameters, followed by the number of its rates.
     pub fn extents(&self) -> ([usize; 3], usize) {
         match &self.kind {
             SolverKind::Ode(ode) => {
@@ -122,8 +123,8 @@ impl Solver {
         }
     }
 
-    /// Returns the number of rows of the matrices that the solver factorises, which is 0 for explicit steps and
-    /// integrals.
+    /// Returns the number of rows of the matrices that the solver factorises. The number is 0 for integrals and for
+    /// explicit methods, which factorise no matrix.
     pub fn factored(&self) -> usize {
         match &self.kind {
             SolverKind::Ode(ode) if matches!(ode.method, Method::Radau | Method::Implicit) => {
@@ -134,7 +135,7 @@ impl Solver {
         }
     }
 
-    /// Returns the lengths of the arguments of a pass, in order, and the length of its result.
+    /// Returns the lengths of the arguments of a pass, in order, and the length of the result.
     pub fn signature(&self, pass: Pass) -> (Vec<usize>, usize) {
         let (x, f) = (self.arguments(), self.results());
         match pass {
@@ -145,8 +146,8 @@ impl Solver {
         }
     }
 
-    /// Returns this solver with a lower accuracy of differential equations, which suffices for the search for a
-    /// starting point.
+    /// Returns a copy of this solver that solves differential equations with lower accuracy, which suffices in the
+    /// search for a starting point.
     pub fn roughly(&self) -> Self {
         let mut rough = self.clone();
         if let SolverKind::Ode(ode) = &mut rough.kind {
@@ -160,8 +161,8 @@ impl Solver {
         self.kind == other.kind && self.body.same(&other.body)
     }
 
-    /// Returns a description of the first error in extents, settings or the form of the body, or `None` if there is no
-    /// error.
+    /// Returns a description of the first error in the extents, the settings or the form of the body. Returns `None` if
+    /// there is no error.
     pub fn problem(&self) -> Option<String> {
         const MOST: usize = u32::MAX as usize / 8;
         let sizes = match &self.kind {

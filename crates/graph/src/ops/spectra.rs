@@ -1,15 +1,18 @@
-//! Eigenvalues and eigenvectors of complex matrices, with slow values and derivative rules as graph expressions.
+//! Eigenvalues and eigenvectors of complex matrices: their values for the slow evaluator, and their derivative rules as
+//! graph expressions.
 //!
-//! With W = V⁻¹ and M = W dA V, dλ = diag M and dV = V (K + D), where Kᵢⱼ = Mᵢⱼ / (λⱼ − λᵢ) off the diagonal, and the
-//! diagonal D preserves each vector's length and its real component. Infinite terms count as 0, because vectors of one
-//! eigenvalue may rotate into each other, which does not affect functions of their span.
+//! With W = V⁻¹ and M = W dA V, the derivatives are dλ = diag M and dV = V (K + D). Off the diagonal, Kᵢⱼ = Mᵢⱼ / (λⱼ −
+//! λᵢ). The diagonal matrix D preserves the length of each eigenvector and keeps the chosen component of each
+//! eigenvector real. Infinite terms of K are replaced by 0. These terms rotate eigenvectors that belong to the same
+//! eigenvalue into each other. Functions of the space that these eigenvectors span do not depend on such rotations.
 
 use jensen_math::complex::{self, Complex64};
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul};
 
-/// Computes eigenvalues, eigenvectors and the chosen components, in the layout of [`Op::Eigen`](crate::ops::Op::Eigen).
+/// Computes the eigenvalues, the eigenvectors and the chosen components, in the layout of
+/// [`Op::Eigen`](crate::ops::Op::Eigen).
 pub(crate) fn value(n: usize, hermitian: bool, a: &[f64]) -> Vec<f64> {
     let (re, im) = a.split_at(n * n);
     let a: Vec<Complex64> = re
@@ -67,7 +70,7 @@ impl Parts {
         }
     }
 
-    /// Returns the product of two matrices. Each may be transposed, without conjugation.
+    /// Returns the product of two matrices, each of which may be transposed without conjugation.
     fn product(self, g: &mut Graph, other: Self, n: usize, transposed: [bool; 2]) -> Self {
         let n = n as u32;
         let dims = MatMul {
@@ -276,7 +279,8 @@ pub(super) fn tangent(
     g.concat(&[of_values.re, of_values.im, re, im, still])
 }
 
-/// Concatenates both parts. If `hermitian` is true, takes the Hermitian part first.
+/// Concatenates the real and the imaginary part. If `hermitian` is true, replaces the matrix by its Hermitian part
+/// first.
 fn join(g: &mut Graph, a: Parts, n: usize, hermitian: bool) -> NodeId {
     if !hermitian {
         return g.concat(&[a.re, a.im]);

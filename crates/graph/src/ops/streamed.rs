@@ -1,17 +1,17 @@
-//! Recognises products of long matrices of data with vectors, which are linear predictors and sums of residuals by
-//! columns.
+//! Recognises products of long data matrices with vectors. In regressions, these products are linear predictors, and
+//! sums of residuals weighted by the columns.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::Op;
 
-/// The smallest number of rows. A matrix with fewer rows is treated like all other matrices.
+/// The smallest number of rows for which a product is computed together with the tiles of a kernel.
 pub(crate) const SHORTEST: usize = 32;
 
 /// The largest number of columns of a matrix whose rows are processed in tiles.
 const WIDEST: usize = 256;
 
-/// A product of a constant matrix with many rows and a vector of each lane. Element (row, column) of the matrix is at
-/// `row * row_stride + column * column_stride`.
+/// A product of a constant matrix with many rows and a vector that differs between lanes. Element (row, column) of the
+/// matrix is at position `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Streamed {
     pub matrix: NodeId,
@@ -19,11 +19,11 @@ pub(crate) struct Streamed {
     pub columns: usize,
     pub row_stride: usize,
     pub column_stride: usize,
-    /// Whether the product contracts the rows (Xᵀr), not the columns (X b).
+    /// Whether the product sums over the rows (Xᵀr) instead of over the columns (X b).
     pub contracts: bool,
 }
 
-/// Returns `id` as a product that can be computed together with the tiles of a kernel, if it has this form.
+/// Returns `id` as a product that a kernel can compute tile by tile, if it has this form.
 pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;
@@ -32,12 +32,13 @@ pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
         return None;
     };
     let constant = |id: NodeId| matches!(graph.op(id), Op::Const(_));
-    // A row times a matrix does not occur, because it is built as the transposed matrix times a column.
+    // No product of a row with a matrix occurs here, because it is built as the product of the transposed matrix with a
+    // column.
     if dims.n != 1 || !constant(matrix) || constant(vector) {
         return None;
     }
     let (len, contracted) = (dims.m as usize, dims.k as usize);
-    // The strides along the result and along the contraction.
+    // The stride of the matrix along the result, and its stride along the summed extent.
     let strides = match dims.left_transposed {
         true => (contracted, 1),
         false => (1, len),

@@ -1,13 +1,13 @@
-//! Structural operations, with slow values and derivative rules as graph expressions.
+//! Structural operations: their values for the slow evaluator, and their derivative rules as graph expressions.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap, hypergeometric, spectra};
 
-/// The largest extent of a product that is expanded to elementwise multiplications with constant columns. These fuse
-/// with the operations before and after them.
+/// The largest extent of a product that is expanded to elementwise multiplications with constant columns. These
+/// multiplications fuse with the operations before and after them.
 const SMALL_EXTENT: u32 = 8;
 
-/// Computes a structural operation without record columns at one draw.
+/// Computes a structural operation at one draw. The operation must not use record columns.
 pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f64> {
     match op {
         Op::Broadcast => vec![args[0][0]; len],
@@ -155,8 +155,8 @@ fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]
     x
 }
 
-/// Solves a system by pivoted elimination. Returns the solution and log |det|, which are both NaN if the matrix is
-/// singular or the right-hand side is not finite.
+/// Solves a linear system by elimination with pivoting. Returns the solution and log |det|. Both are NaN if the matrix
+/// is singular or if the right-hand side is not finite.
 pub(crate) fn solve_value(
     n: usize,
     cols: usize,
@@ -220,7 +220,7 @@ pub(crate) fn small_matmul(
     dims: MatMul,
 ) -> Option<NodeId> {
     if dims.m == 1 && dims.n > 1 {
-        // A row times a matrix is computed as the transposed matrix times a column.
+        // The product of a row with a matrix is computed as the product of the transposed matrix with a column.
         let flipped = MatMul {
             m: dims.n,
             n: 1,
@@ -276,7 +276,7 @@ pub(crate) fn small_matmul(
     }
 }
 
-/// Creates a constant matrix of the lower triangle, with ones below the diagonal and `diagonal` on it.
+/// Creates a constant lower triangular matrix with ones below the diagonal and `diagonal` on the diagonal.
 fn lower_mask(g: &mut Graph, n: usize, diagonal: f64) -> NodeId {
     let mask: Vec<f64> = (0..n * n)
         .map(|at| {
@@ -304,8 +304,8 @@ fn square(n: usize, left_transposed: bool, right_transposed: bool) -> MatMul {
     }
 }
 
-/// Returns the adjoint of argument `which` of `node`, given the adjoint of the node at full shape. Also returns the
-/// positions of the elements that have an adjoint.
+/// Returns the adjoint of argument `which` of `node`. The given adjoint of the node has the full shape of the node.
+/// Also returns the positions of the argument's elements to which the adjoint belongs.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: the derivative of each operation"
@@ -456,7 +456,8 @@ pub(crate) fn vjp(
     }
 }
 
-/// Returns the derivative of the maximum of x. Equal elements share it, so a repeated element counts once.
+/// Returns the derivative of the maximum of x. If several elements attain the maximum, each of them receives an equal
+/// share, so that the shares add up to 1.
 fn share_of_max(g: &mut Graph, x: NodeId, max: NodeId) -> NodeId {
     let at = g.elem(ElemOp::Eq, &[x, max]);
     let count = g.sum(at);
@@ -519,8 +520,9 @@ fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.mul(half, sum)
 }
 
-/// Returns the eigenvectors V and the matrix of 1/(λⱼ − λᵢ), in which infinite terms count as 0. Vectors of the same
-/// eigenvalue may rotate into each other, which does not affect functions of the space that they span.
+/// Returns the eigenvectors V and the matrix of 1/(λⱼ − λᵢ), in which infinite terms are replaced by 0. These terms
+/// rotate eigenvectors that belong to the same eigenvalue into each other. Functions of the space that these
+/// eigenvectors span do not depend on such rotations.
 fn eigen_parts(g: &mut Graph, node: NodeId, n: usize) -> (NodeId, NodeId) {
     let (values, vectors) = (g.slice(node, 0, n), g.slice(node, n, n * n));
     let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {
@@ -547,8 +549,8 @@ fn transposed_inverse(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.solve(a, identity, n, n, true)
 }
 
-/// Returns the tangent of `node`, given the tangents of its arguments at full shape. `None` represents a tangent
-/// of zero.
+/// Returns the tangent of `node`, given the tangents of its arguments at full shape. `None` stands for a tangent of
+/// zero.
 #[expect(
     clippy::too_many_lines,
     reason = "a rule list: the derivative of each operation"
@@ -695,9 +697,9 @@ fn solve_tangent_rhs(
     }
 }
 
-/// Returns the adjoint of argument `which` of a pass of a solver. J is linear only in its direction, and `wᵀJ` is
-/// linear only in w. Third derivatives are NaN. Values, gradients and Hessian-vector products need only the first and
-/// the second.
+/// Returns the adjoint of argument `which` of a pass of a solver. The product J dx is linear in dx, and `wᵀJ` is linear
+/// in w, so their adjoints with respect to dx and w need no derivative of J. Derivatives of the third order are NaN,
+/// because values, gradients and Hessian-vector products need only derivatives of the first and the second order.
 fn solver_vjp(
     g: &mut Graph,
     id: crate::ir::SolverId,

@@ -1,7 +1,8 @@
-//! Moves factors of data into the columns of linear predictors.
+//! Multiplies the columns of a linear predictor by data that would otherwise multiply the predictor.
 //!
-//! A logistic regression multiplies each predictor by the sign of the outcome. If no other node reads the predictor,
-//! binding multiplies its columns once, and neither the value nor the gradient computes the product again.
+//! In a logistic regression, for example, each predictor is multiplied by the sign of the outcome. If no other node
+//! reads the predictor, the columns can be multiplied by the sign once, when data are bound. Neither the value nor the
+//! gradient then computes the product again.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};
@@ -85,7 +86,7 @@ impl<'a> Folder<'a> {
                 }
             }
         }
-        // With one or two columns, the product is as cheap.
+        // If there are only one or two columns, the original product costs no more.
         let room = columns * graph.shape(id).len as usize <= MOST;
         (columns > 2 && room).then_some((data, predictor))
     }

@@ -1,9 +1,10 @@
-//! Dead-code elimination, and copies of parts of a graph.
+//! Eliminates dead code, and copies parts of graphs.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{Op, ScatterMap};
 
-/// Returns a graph with the same outputs that contains only the nodes, constants and index lists that they need.
+/// Returns a graph with the same outputs that contains only the nodes, constants and index lists on which these outputs
+/// depend.
 pub fn compact(graph: &Graph) -> Graph {
     let mut out = graph.like();
     let outputs = transplant(graph, graph.outputs(), &[], &mut out);
@@ -11,8 +12,8 @@ pub fn compact(graph: &Graph) -> Graph {
     out
 }
 
-/// Returns a graph without a record axis that computes `roots`. The given graph may be under construction and may have
-/// unused columns of several axes.
+/// Returns a graph without a record axis that computes `roots`. The given graph may still be under construction, and
+/// may contain unused columns of different lengths.
 pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     let mut out = Graph::new();
     out.inputs.clone_from(&graph.inputs);
@@ -21,8 +22,8 @@ pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     out
 }
 
-/// Copies the computation of `graph` to `out` and returns the nodes of its outputs. `inputs` contains the nodes that
-/// replace the inputs of `graph`. No output may need an input whose entry is `None`.
+/// Copies the computation of `graph` to `out` and returns the nodes of its outputs. `inputs` lists, for each input of
+/// `graph`, the node that replaces it. If an entry is `None`, no output may depend on this input.
 pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec<NodeId> {
     let replaced: Vec<(NodeId, NodeId)> = graph
         .ids()
@@ -34,8 +35,8 @@ pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec
     transplant(graph, graph.outputs(), &replaced, out)
 }
 
-/// Rebuilds `roots` of `graph` in `out`, which has the same inputs, possibly more, and the same record columns. A node
-/// in `replaced` becomes the given node of `out`.
+/// Rebuilds the nodes `roots` of `graph` in `out`. `out` must have the same record columns and at least the same
+/// inputs. If a node is a key of `replaced`, it becomes the corresponding node of `out`.
 pub(crate) fn transplant(
     graph: &Graph,
     roots: &[NodeId],
@@ -102,10 +103,11 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
     }
 }
 
-/// Returns a graph with the given outputs, which has only the first input and the record columns in use.
+/// Returns a graph with the given outputs. The graph has only the first input, and only the record columns that are in
+/// use.
 ///
 /// # Panics
-/// Panics if an output depends on another input.
+/// Panics if an output depends on any input except the first.
 pub fn extract(graph: &Graph, outputs: &[NodeId]) -> Graph {
     let mut out = Graph::new();
     out.inputs.extend_from_slice(&graph.inputs[..1]);

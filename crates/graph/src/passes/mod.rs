@@ -1,6 +1,6 @@
-//! Passes from graph to graph. Each pass rebuilds the graph through the constructors, so that folding, simplification
-//! and the merging of common subexpressions are applied again. In tests and debug builds, the verifier runs after each
-//! pass.
+//! Passes that transform graphs. Each pass rebuilds the graph through the constructors, so that constants are folded,
+//! expressions are simplified and common subexpressions are merged again. In tests and debug builds, the verifier runs
+//! after each pass.
 
 mod columns;
 mod compact;
@@ -16,14 +16,14 @@ pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
-/// Runs the standard passes before differentiation: re-rolling, compaction, and moving factors of data into the columns
-/// of predictors.
+/// Runs the standard passes that precede differentiation. The passes re-roll loops, remove unused nodes, and multiply
+/// columns of predictors by factors of data.
 pub fn optimise(graph: &Graph) -> Graph {
     let never = || None;
     optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))
 }
 
-/// Like [`optimise`], but ends between passes once `asked` returns a reason, and returns it.
+/// Like [`optimise`], but calls `asked` between passes. If `asked` returns a reason, stops and returns it.
 pub(crate) fn optimise_unless(
     graph: &Graph,
     asked: &dyn Fn() -> Option<String>,

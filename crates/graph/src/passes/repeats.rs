@@ -1,8 +1,8 @@
-//! Computes equal elements of a sum once, for repeated records.
+//! Evaluates equal elements of a sum only once, which saves work if records are repeated.
 //!
-//! Elements of a vector are equal if their entries of tables, their selections from other vectors and their rows of
-//! products all agree. A sum over the vector becomes the weighted sum over its distinct elements, if there are few of
-//! them.
+//! Two elements of a vector are equal if they agree in their entries of constant tables, in the elements that they
+//! select from other vectors, and in their rows of matrix products. If a vector has few distinct elements, the sum over
+//! the vector becomes a weighted sum over the distinct elements.
 
 use std::collections::HashMap;
 
@@ -12,12 +12,13 @@ use crate::passes::compact::import;
 
 const SHORT: usize = 16;
 
-/// The number of elements in the first sample. All elements are examined only if the sample has repeats.
+/// The number of elements in the first sample. The remaining elements are examined only if the sample contains repeats.
 const SAMPLE: usize = 512;
 
 const MOST: usize = 4096;
 
-/// Replaces sums over repeated elements by weighted sums over distinct ones. The outputs stay the same.
+/// Replaces sums over repeated elements by weighted sums over distinct elements. The outputs have the same values as
+/// before.
 pub fn repeats(graph: Graph) -> Graph {
     let needed = graph.needed_for(graph.outputs());
     let sums = graph
@@ -46,20 +47,20 @@ pub fn repeats(graph: Graph) -> Graph {
     out
 }
 
-/// The operations that compute a vector element by element. Arguments precede users.
+/// The operations that compute a vector element by element. Arguments come before their users.
 struct Region {
     len: usize,
     nodes: Vec<NodeId>,
 }
 
-/// The distinct elements, each given by the index of its first copy, with their multiplicities.
+/// The distinct elements with their multiplicities. Each element is identified by the index of its first copy.
 struct Once {
     nodes: Vec<NodeId>,
     positions: Vec<usize>,
     counts: Vec<f64>,
 }
 
-/// Returns the table of a product of each of its rows with one vector.
+/// Returns the constant matrix of a product, if each row of the matrix is multiplied by the same vector.
 fn rows(graph: &Graph, id: NodeId) -> Option<(&[f64], MatMul)> {
     let Op::MatMul(dims) = graph.op(id) else {
         return None;

@@ -1,15 +1,15 @@
-//! Re-rolls loops: N unrolled copies of one small template become one vector operation.
+//! Re-rolls loops: N unrolled copies of a small template become a single vector operation.
 //!
 //! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*. The members of a pack have the
-//! same operation, the same source expression ([`crate::ir::Node::site`]), the same length, and arguments of the same
-//! classes. The class of an argument is its pack, the vector from which it is selected, "constant", or the node itself.
-//! The key of a pack refers only to classes that existed before its first member, so no member can depend on another. A
-//! recursion, such as an autoregression in the state, therefore becomes one pack per step. Every pack with several
-//! members becomes one vector node, whose arguments are gathered from the packs of the members' arguments. If the order
-//! matches, no gather is needed.
+//! same operation, the same source expression ([`crate::ir::Node::site`]) and the same length, and their arguments have
+//! the same classes. The class of an argument is the pack to which it belongs, the vector from which it is selected,
+//! "constant", or the node itself. The key of a pack refers only to classes that existed before its first member, so no
+//! member of a pack can depend on another member. Therefore a recursion, such as an autoregression in the state,
+//! becomes one pack per step. Every pack with several members becomes one vector node. The arguments of this node are
+//! gathered from the packs of the members' arguments, and no gather is needed if the order already matches.
 //!
-//! A long sum of scalars, such as the terms of a log density, becomes a sum of packs, in which equal terms occur once
-//! with their multiplicity.
+//! A long sum of scalars, such as the terms of a log density, becomes a sum over packs. Equal terms occur only once in
+//! it, multiplied by their number.
 
 use std::collections::HashMap;
 
@@ -19,15 +19,16 @@ use crate::passes::compact::{compact, import};
 
 const LONG_SUM: usize = 16;
 
-/// The largest number of elements of a vector that is packed with its copies.
+/// The largest number of elements of a vector that may be packed together with its copies.
 const SMALL: u32 = 32;
 
-/// The smallest number of members of a pack of small vectors, whose operations are already vector operations.
+/// The smallest number of members that a pack of small vectors must have. Fewer members are not worth packing, because
+/// the operations on each of them are already vector operations.
 const VECTOR_MEMBERS: usize = 4;
 
-/// An argument that is an element of a vector splits its pack by the identity of the element if there are at most this
-/// many distinct elements, and each occurs at least [`SPLIT_SHARE`] times. Therefore `mu[k]` in a loop over records and
-/// a few components broadcasts, and `alpha[county]` is gathered.
+/// The largest number of distinct elements by which a pack is split. If an argument is an element of a vector, its pack
+/// is split by the identity of this element, provided that each distinct element occurs at least [`SPLIT_SHARE`] times.
+/// In a loop over records and a few components, `mu[k]` is therefore broadcast, whereas `alpha[county]` is gathered.
 const SPLIT_VALUES: usize = 6;
 const SPLIT_SHARE: usize = 8;
 
@@ -85,7 +86,8 @@ struct Sums {
     interior: Vec<bool>,
 }
 
-/// Returns a graph with the same outputs in which unrolled copies are vectors; see the module documentation.
+/// Returns a graph with the same outputs, in which unrolled copies are replaced by vector operations; see the module
+/// documentation.
 pub fn reroll(graph: &Graph) -> Graph {
     let sums = find_sums(graph);
     let coarse = classify(graph, &sums, |_| Vec::new());
@@ -93,7 +95,7 @@ pub fn reroll(graph: &Graph) -> Graph {
     let fine = if splits.iter().all(Vec::is_empty) {
         coarse
     } else {
-        // The split positions were found in the order of the coarse classes.
+        // The split positions refer to arguments that are sorted by their coarse classes.
         classify(graph, &sums, |id| match coarse.of[id.index()] {
             Class::Pack(pack) if !splits[pack as usize].is_empty() => {
                 let args = ordered_args(graph, &coarse.of, id);
@@ -170,8 +172,8 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
-/// Returns the arguments of a node. Arguments of commutative operations are sorted by class, because the constructors
-/// sort them by age, which differs between copies.
+/// Returns the arguments of a node. The arguments of commutative operations are sorted by class. Constructors sort them
+/// by age, which differs between the copies of an expression.
 fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     let mut args = graph.args(id).to_vec();
     let commutes = matches!(graph.elem_op(id), Some(ElemOp::Add | ElemOp::Mul));
@@ -385,7 +387,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the node for `id` in the new graph. Members of packs become elements when they are first needed.
+    /// Returns the node of the new graph that corresponds to `id`. Members of packs become elements when they are first
+    /// needed.
     fn mapped(&mut self, id: NodeId) -> NodeId {
         if let Some(node) = self.map[id.index()] {
             return node;
@@ -400,7 +403,7 @@ impl Emitter<'_> {
         node
     }
 
-    /// Returns every element of `id`, which must have a fixed shape, as an element of a node of the new graph.
+    /// Returns each element of `id` as an element of a node of the new graph. `id` must have a fixed shape.
     fn elements(&mut self, id: NodeId) -> Vec<Element> {
         let len = self.graph.shape(id).len;
         if let Some(values) = self.graph.constant_value(id) {
@@ -423,7 +426,8 @@ impl Emitter<'_> {
             let of = self.elements_at(source, self.graph.index_data(index).clone().as_ref());
             return of;
         }
-        // A member of a pack that is too small to roll may come after the first member of a pack that uses it.
+        // A pack that is too small is not re-rolled. Its members may come after the first member of a pack that uses
+        // them.
         if self.map[id.index()].is_none() {
             match self.rolled_pack(id) {
                 Some(pack) => {
@@ -477,7 +481,7 @@ impl Emitter<'_> {
                 let whole = self.assemble(&elements);
                 self.map[id.index()] = Some(whole);
             }
-            // Elements are extracted where they are used.
+            // Elements are extracted when they are used.
             Op::Gather(_) if fixed && self.graph.shape(id).len <= SMALL => {}
             _ => {
                 for arg in self.graph.args(id).to_vec() {
@@ -489,8 +493,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Builds a vector of the given elements. It is the shortest of a table, a gather from one vector, a concatenation
-    /// of runs, and a gather from the concatenation of all source vectors.
+    /// Builds a vector of the given elements. Of four possible forms, the shortest is chosen: a table, a gather from
+    /// one vector, a concatenation of runs, or a gather from the concatenation of all source vectors.
     fn assemble(&mut self, elements: &[Element]) -> NodeId {
         let mut sources: Vec<NodeId> = Vec::new();
         let mut offsets: HashMap<NodeId, u32> = HashMap::new();
@@ -642,8 +646,8 @@ impl Emitter<'_> {
         self.vectors[pack as usize] = Some(vector);
     }
 
-    /// Builds one argument of all members of a pack, each with `len` elements. The result is a shared scalar or the
-    /// concatenated elements, in which scalars are repeated.
+    /// Builds one argument for all members of a pack, each of which has `len` elements. The result is either a scalar
+    /// that all members share, or the concatenation of the members' elements, in which scalars are repeated.
     fn column(&mut self, column: &[NodeId], len: usize) -> NodeId {
         let scalar = self.graph.shape(column[0]).is_scalar();
         if scalar && column.iter().all(|&id| id == column[0]) {
@@ -663,8 +667,8 @@ impl Emitter<'_> {
         self.assemble(&elements)
     }
 
-    /// Builds the values of several long sums whose terms have the same classes. Terms are grouped by the vector of
-    /// which they are elements.
+    /// Builds the values of several long sums whose terms have the same classes. Terms are grouped by the vector from
+    /// which they are selected.
     fn sums_of(&mut self, sums: &[Vec<Leaf>]) -> NodeId {
         let mut constants = vec![0.0; sums.len()];
         let mut sources: Vec<(NodeId, Weights)> = Vec::new();

@@ -1,16 +1,17 @@
-//! Converts small vectors to scalar form: a graph in which every value is one number, so that no elements are moved.
+//! Converts small vectors to scalar form, in which every value of the graph is a single number and no elements are
+//! moved.
 //!
-//! The body of a solver has a few states and runs thousands of times per solve. In vector form, its gathers, scatters
-//! and concatenations cost as much as the arithmetic. In scalar form they only rename values, and factors 0 and 1 fold
-//! away.
+//! The body of a solver has only a few states, but it runs thousands of times per solve. In vector form, its gathers,
+//! scatters and concatenations cost as much as its arithmetic. In scalar form they merely rename values, and factors of
+//! 0 and 1 are folded away.
 
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{MatMul, Op, ScatterMap};
 
 const MOST: usize = 2048;
 
-/// Converts a graph to scalar form, with one output per element of each output. Returns `None` if the result is too
-/// large or if an operation has no scalar form.
+/// Converts a graph to scalar form. The result has one output for each element of each output of the graph. Returns
+/// `None` if the result would be too large, or if an operation has no scalar form.
 pub(crate) fn scalarise(graph: &Graph) -> Option<Graph> {
     if graph.record_count().is_some() {
         return None;

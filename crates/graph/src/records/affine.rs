@@ -1,16 +1,16 @@
-//! Finds the values of a likelihood that are affine functions of the draw, with coefficients from the data of each
-//! record.
+//! Finds the values in the graph of a likelihood that are affine functions of the draw. The coefficients are computed
+//! from the data of each record.
 
 use std::sync::Arc;
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{ElemOp, Op};
 
-/// A number per record that does not depend on parameters.
+/// A number that belongs to a record and does not depend on parameters.
 #[derive(Clone, Debug)]
 pub(super) enum Data {
     Constant(f64),
-    /// Element `at` of the `width` numbers of a record, times a factor.
+    /// Element `at` among the `width` numbers of a record, multiplied by a factor.
     Column {
         values: Arc<[f64]>,
         width: usize,
@@ -36,7 +36,7 @@ impl Data {
         matches!(self, Self::Constant(x) if *x == value)
     }
 
-    /// Returns whether `other` equals `factor` times this number.
+    /// Returns whether `other` is `factor` times this number.
     pub(super) fn is_times(&self, factor: f64, other: &Self) -> bool {
         match (self, other) {
             (Self::Constant(a), Self::Constant(b)) => a * factor == *b,
@@ -88,7 +88,7 @@ impl Data {
 #[derive(Clone, Debug)]
 pub(super) enum Coordinate {
     Fixed(u32),
-    /// The coordinate of record r is `table[indices[r]]`.
+    /// A coordinate that depends on the record: the coordinate of record r is `table[indices[r]]`.
     ByRecord {
         indices: Arc<[u32]>,
         table: Arc<[u32]>,
@@ -125,7 +125,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// Returns whether `other` is this term times `factor`.
+    /// Returns whether `other` is `factor` times this term.
     pub(super) fn is_times(&self, factor: f64, other: &Self) -> bool {
         self.coordinate.same(&other.coordinate)
             && self.coefficient.is_times(factor, &other.coefficient)
@@ -159,7 +159,7 @@ impl Element {
     }
 }
 
-/// The largest number of terms in a form. With more terms, a matrix product is faster.
+/// The largest number of terms of an affine function. For more terms, a matrix product is faster.
 const TERMS: usize = 4096;
 
 pub(super) fn elements(graph: &Graph) -> Vec<Vec<Element>> {

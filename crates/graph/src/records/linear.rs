@@ -1,4 +1,4 @@
-//! Writes a likelihood as a function of a few linear predictors per record.
+//! Expresses a likelihood as a function of a few linear predictors per record.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,24 +13,24 @@ use crate::density::{Execution, GraphDensity, GraphWorkspace};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::Op;
 
-/// The largest number of predictors per record. It is also the largest number of values per record in a table.
+/// The largest number of predictors per record. A table may also have at most this many values per record.
 const WIDTH: usize = 4;
 
 const COLUMNS: usize = 64;
 
-/// The predictors and the link of a likelihood `ℓₙ(Aₙ z)`, found in its graph. Every value that is affine in the draw
-/// and is an argument of a non-affine operation is a predictor. The operations that follow, for one record, are the
-/// link.
+/// The predictors and the link of a likelihood `ℓₙ(Aₙ z)`, as found in the graph of the likelihood. A value is a
+/// predictor if it is affine in the draw and an argument of an operation that is not affine. The link consists of the
+/// operations that follow the predictors, applied to one record.
 pub(super) struct Linear {
     predictors: Vec<Predictor>,
     data: Vec<Data>,
-    /// The log likelihood of a record as a function of its predictors and its data. Its lanes are the records.
+    /// The log likelihood of a record, as a function of its predictors and its data. Each lane evaluates one record.
     link: GraphDensity,
     pool: Mutex<Vec<LinkWorkspace>>,
 }
 
-/// The terms of one predictor. Terms whose coordinate is the same for all records come first, in ascending order of the
-/// coordinate.
+/// The terms of one predictor. Terms whose coordinate is the same for all records come first, in ascending order of
+/// this coordinate.
 struct Predictor {
     coordinates: Vec<u32>,
     coefficients: Vec<Data>,
@@ -65,8 +65,9 @@ impl Predictor {
         self.coordinates.len() + 2 * self.by_record.len()
     }
 
-    /// Writes the common coefficients of a record, followed by its own coordinates with their coefficients. The
-    /// coefficients of a coordinate that occurs several times are summed.
+    /// Writes the coefficients of the coordinates that are common to all records. After these, the coordinates that
+    /// belong to this record are written with their coefficients. If a coordinate occurs several times, its
+    /// coefficients are summed.
     fn gather(&self, record: u32, out: &mut [f64]) {
         let (fixed, own) = out.split_at_mut(self.coordinates.len());
         for (out, data) in fixed.iter_mut().zip(&self.coefficients) {
@@ -110,7 +111,7 @@ struct LinkWorkspace {
     gradient: Vec<f64>,
 }
 
-/// Builds the graph of the link, which is the likelihood with one record in place of all.
+/// Builds the graph of the link, which is the likelihood with a single record in place of all records.
 struct Builder<'g> {
     from: &'g Graph,
     elements: Vec<Vec<Element>>,
@@ -118,12 +119,13 @@ struct Builder<'g> {
     data: Vec<Data>,
 }
 
-/// An element of the link's graph before the graph is built, because its inputs must be counted first.
+/// An element of the graph of the link. Elements are collected before the graph is built, because its inputs must be
+/// counted first.
 #[derive(Clone)]
 enum Leaf {
     Constant(f64),
     Data(usize),
-    /// A predictor, whether it is negated, and the added value.
+    /// A predictor, with a flag for negation and a value that is added to it.
     Predictor(usize, bool, Box<Leaf>),
 }
 
@@ -179,9 +181,9 @@ impl Builder<'_> {
         Some(Some(leaves))
     }
 
-    /// Returns `None` if the likelihood is not a function of few predictors.
+    /// Builds the link, or returns `None` if the likelihood is not a function of a few predictors.
     fn link(&mut self, root: NodeId) -> Option<Graph> {
-        // The nodes that must be rebuilt, and the leaves.
+        // The nodes that must be rebuilt, and the elements that replace the others.
         let mut needed = vec![false; root.index() + 1];
         let mut leaves: Vec<Option<Vec<Leaf>>> = vec![None; root.index() + 1];
         needed[root.index()] = true;
@@ -195,7 +197,7 @@ impl Builder<'_> {
                 continue;
             }
             match self.from.op(id) {
-                // A record selects an element of values that are not affine.
+                // A record selects an element of a vector that is not affine in the draw.
                 Op::GatherRecord(_) | Op::Input(_) | Op::Record(_) => return None,
                 _ => {}
             }
@@ -273,7 +275,8 @@ fn make_leaf(graph: &mut Graph, input: NodeId, width: usize, leaf: &Leaf) -> Nod
 }
 
 impl Linear {
-    /// Returns `None` if output 0 of a likelihood is not a function of few predictors.
+    /// Finds the predictors of a likelihood, which is output 0 of `graph`. Returns `None` if the likelihood is not a
+    /// function of a few predictors.
     pub(super) fn of(graph: &Graph, execution: Execution) -> Option<Self> {
         let mut builder = Builder {
             from: graph,
@@ -317,7 +320,7 @@ impl Linear {
         &scratch.values
     }
 
-    /// Calls `f` with the row of η, a coordinate and its coefficient, in the order of the batch.
+    /// Calls `f` with the row of η, the coordinate and the coefficient of each term, in the order of the batch.
     fn each(&self, gathered: &[f64], mut f: impl FnMut(usize, usize, f64)) {
         let width = self.predictors.len();
         for (b, row) in gathered.chunks_exact(self.stride()).enumerate() {
@@ -330,8 +333,8 @@ impl Linear {
         }
     }
 
-    /// Calls a closure with scratch memory for the link's input, which has a lane for every pair of a record of the
-    /// batch and a lane of `eta`, record by record.
+    /// Calls a closure with scratch memory for the input of the link. This input has one lane for every pair of a
+    /// record and a lane of `eta`. The lanes of a record are adjacent.
     fn with_link<T>(
         &self,
         batch: &[u32],
@@ -357,7 +360,7 @@ impl Linear {
     }
 }
 
-/// Rearranges `(B·K) × lanes` to `K × (B·lanes)`.
+/// Rearranges a matrix of `(B·K) × lanes` elements to `K × (B·lanes)`.
 fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     let lanes = eta.lanes();
     let total = eta.rows() / width * lanes;
@@ -367,7 +370,7 @@ fn spread(eta: Lanes<'_>, width: usize, out: &mut [f64]) {
     }
 }
 
-/// The inverse of [`spread`], for the first `width` rows.
+/// Reverses the rearrangement of [`spread`] for the first `width` rows.
 fn collect(x: &[f64], width: usize, out: &mut LanesMut<'_>) {
     let (rows, lanes) = (out.rows(), out.lanes());
     let total = rows / width * lanes;
@@ -463,10 +466,10 @@ impl LinearPredictor for Linear {
     }
 }
 
-/// The range of the trapezoidal rule in standard deviations.
+/// The distance from the mean to either end of the trapezoidal rule, in standard deviations.
 const REACH: f64 = 6.5;
 
-/// The largest number of steps of the rule per standard deviation.
+/// The largest number of steps of the trapezoidal rule per standard deviation.
 const FINEST: f64 = 16.0;
 
 impl LinkExpectations for Linear {
@@ -496,8 +499,8 @@ impl LinkExpectations for Linear {
     }
 
     /// Computes the expectation by the trapezoidal rule. For a link that is analytic within π of the real line, such as
-    /// the logistic function, the error decays as `exp(−2π²)` for every step within 1/max(1, s) of a predictor with
-    /// standard deviation s.
+    /// the logistic function, the error is proportional to `exp(−2π² n)`. Here n is the number of steps in an interval
+    /// of 1/max(1, s) standard deviations, and s is the standard deviation of the predictor.
     fn link_expectation(
         &self,
         batch: &[u32],

@@ -1,5 +1,5 @@
-//! Evaluates graphs over exchangeable records. Prior and likelihood are separate, so that any minibatch can be
-//! evaluated.
+//! Evaluates graphs over exchangeable records. The prior and the likelihood are separate graphs, so that the likelihood
+//! of any minibatch can be evaluated.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -29,12 +29,12 @@ use linear::Linear;
 pub use separate::{Dependence, Separation};
 use support::Support;
 
-/// The number of records per evaluation. Longer batches are evaluated in pieces.
+/// The largest number of records per evaluation. Longer batches are evaluated in pieces.
 const CAPACITY: usize = 1024;
 
-/// A prior and a likelihood given by graphs of the draw z. The likelihood is a sum over the records of a batch. The
-/// constructor optimises, differentiates and plans both graphs once. Binding a batch only gathers data into the
-/// workspace.
+/// A prior and a likelihood that are given by graphs of the draw z. The likelihood is a sum over the records of a
+/// batch. The constructor optimises, differentiates and plans both graphs. To bind a batch, it is then sufficient to
+/// gather data into the workspace.
 pub struct RecordGraph {
     dim: usize,
     records: usize,
@@ -49,7 +49,7 @@ pub struct RecordGraph {
     linear: Option<Linear>,
 }
 
-/// The scratch memory of a [`RecordGraph`], with the batch that was gathered last.
+/// The scratch memory of a [`RecordGraph`], including the batch that was gathered last.
 #[derive(Default)]
 pub struct RecordWorkspace {
     prior: GraphWorkspace,
@@ -69,7 +69,7 @@ struct BoundProgram {
 impl BoundProgram {
     fn to(&mut self, prototype: &Program, batch: &[u32]) -> (&Program, &mut Threads) {
         let program = self.program.get_or_insert_with(|| {
-            // No other code binds an empty batch, so the next batch differs from it.
+            // No other code binds an empty batch, so the next batch differs from this one and is gathered again.
             self.batch.clear();
             prototype.clone()
         });
@@ -83,20 +83,20 @@ impl BoundProgram {
 }
 
 impl RecordGraph {
-    /// Optimises, differentiates and plans both parts. In both graphs, input 0 is the draw and output 0 is a scalar.
-    /// The likelihood has a record axis.
+    /// Optimises, differentiates and plans both graphs. In each of them, input 0 is the draw and output 0 is a scalar.
+    /// The graph of the likelihood has a record axis.
     ///
     /// # Panics
-    /// Panics if the graphs do not have this form, which is a bug in the front end.
+    /// Panics if the graphs do not have this form. This would be a bug in the front end.
     pub fn new(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, true)
     }
 
-    /// Like [`new`](Self::new), but for records that are used only briefly. It does not look for linear predictors,
-    /// because the search takes time.
+    /// Like [`new`](Self::new), but for records that are used only briefly. The constructor does not look for linear
+    /// predictors, because that search would take longer than it saves.
     ///
     /// # Panics
-    /// Panics as [`new`](Self::new) does.
+    /// Panics under the same conditions as [`new`](Self::new).
     pub fn of_passing(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, false)
     }
@@ -140,13 +140,13 @@ impl RecordGraph {
         &self.prior
     }
 
-    /// Returns the optimised likelihood, whose outputs are the value and the gradient.
+    /// Returns the optimised graph of the likelihood. The outputs of this graph are the value and the gradient.
     pub fn likelihood(&self) -> &Graph {
         &self.differentiated
     }
 
-    /// Returns the size of one thread's block of lanes in bytes. It excludes the data of the records, which all threads
-    /// share.
+    /// Returns the size, in bytes, of one thread's block of lanes. The data of the records are not included, because
+    /// all threads share them.
     pub fn block_bytes(&self) -> usize {
         self.prior.peak_bytes() + self.gradient.arena_bytes()
     }
@@ -159,8 +159,8 @@ impl RecordGraph {
         self.both.get_or_init(|| self.second_order(true))
     }
 
-    /// Builds the program that computes the Hessian-vector product from (z, v). If `gradient_too` is true, the gradient
-    /// precedes the product.
+    /// Builds the program that computes the Hessian-vector product from z and v. If `gradient_too` is true, the program
+    /// also returns the gradient, as the output before the product.
     fn second_order(&self, gradient_too: bool) -> Program {
         let mut graph = self.differentiated.clone();
         let gradient = graph.outputs()[1];
@@ -180,8 +180,7 @@ impl RecordGraph {
         )
     }
 
-    /// Runs a program with `batch` bound over all lanes, and *adds* the outputs of the lanes to `out`, one matrix per
-    /// output.
+    /// Runs a program for the records of `batch` over all lanes, and *adds* each output to one matrix of `out`.
     fn add<const N: usize>(
         &self,
         prototype: &Program,
@@ -213,7 +212,7 @@ impl RecordGraph {
                 let inputs = views(&state.inputs);
                 program.run(&mut state.arena, &inputs, lanes);
                 for (which, columns) in out.iter().enumerate() {
-                    // SAFETY: blocks have their own lanes.
+                    // SAFETY: different blocks write to different lanes.
                     program.output(&state.arena, &inputs, which, lanes, |i, row| unsafe {
                         columns.add(i, first, &row[..count]);
                     });

@@ -1,30 +1,31 @@
-//! Separates prior and likelihood in a log density that is linear in its sums over records.
+//! Separates the prior from the likelihood in a log density that is linear in sums over records.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 
-/// The dependence of a value on the records.
+/// How a value depends on the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
-    /// The value depends on no record.
+    /// The value does not depend on any record.
     Global,
     /// Each record has its own value, computed from the data of that record alone.
     Record,
-    /// The value is linear in sums over records and in their number, with factors that depend on no record.
+    /// The value is linear in sums over records and in the number of records. The coefficients do not depend on any
+    /// record.
     Additive,
-    /// The value depends on the records in any other way, so that records interact.
+    /// The value depends on the records in some other way, which means that records interact.
     Interacting,
 }
 
-/// Finds how the nodes of a growing graph depend on records. Each node is analysed once.
+/// Determines how the nodes of a growing graph depend on records. Each node is analysed only once.
 #[derive(Clone, Debug, Default)]
 pub struct Separation {
     of: Vec<Dependence>,
 }
 
 impl Separation {
-    /// Returns how a node depends on records. Inputs other than the first carry values from one record to the next, so
-    /// all values that depend on them are [`Dependence::Interacting`].
+    /// Returns how a node depends on records. Inputs other than the first input carry values from one record to the
+    /// next. All values that depend on such inputs are therefore [`Dependence::Interacting`].
     pub fn dependence(&mut self, graph: &Graph, id: NodeId) -> Dependence {
         for at in self.of.len()..=id.index() {
             let found = self.look(graph, NodeId::new(at));
@@ -75,8 +76,8 @@ impl Separation {
         }
     }
 
-    /// Splits a value into a part without records and a part that is linear in sums over records. Returns `None` if
-    /// records interact or if each record has its own value.
+    /// Splits a value into a part that does not depend on records and a part that is linear in sums over records.
+    /// Returns `None` if records interact, or if each record has a value of its own.
     pub fn separate(&mut self, graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.dependence(graph, id) {
             Dependence::Global => {
@@ -89,7 +90,8 @@ impl Separation {
     }
 
     fn split(&mut self, graph: &mut Graph, id: NodeId) -> (NodeId, NodeId) {
-        // The loop visits arguments before users. It does not recurse, because sums are deep.
+        // The loop visits arguments before their users. A recursive function could overflow the stack, because sums are
+        // deeply nested.
         let mut parts: Vec<Option<(NodeId, NodeId)>> = vec![None; id.index() + 1];
         let mut needed = vec![false; id.index() + 1];
         needed[id.index()] = true;
@@ -144,7 +146,7 @@ impl Separation {
         let rest: Vec<NodeId> = (0..args.len()).map(|k| of(k).0).collect();
         let sums: Vec<NodeId> = (0..args.len()).map(|k| of(k).1).collect();
         let op = graph.op(id);
-        // The part of the sums keeps the factors and conditions.
+        // The part with the sums over records keeps the factors and the conditions.
         let kept: Vec<NodeId> = match op {
             Op::Elem(ElemOp::Mul) => (0..2)
                 .map(|k| if additive(k) { sums[k] } else { args[k] })

@@ -5,22 +5,23 @@ use std::sync::Arc;
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::Op;
 
-/// The fraction of the coordinates above which computing the support of a batch does not pay.
+/// The largest useful size of a support, as a fraction of all coordinates. Computing a larger support takes more time
+/// than it saves.
 const FEW: f64 = 0.5;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Support {
     always: Vec<u32>,
-    /// For each table, the coordinate of each index of a record column.
+    /// For each table that is gathered by record: the column of indices, and the coordinate that belongs to each index.
     by_record: Vec<(Arc<[u32]>, Vec<u32>)>,
     few: bool,
 }
 
-/// The coordinates on which each element of a value depends, if they differ between elements.
+/// The coordinates on which each element of a value depends. This type is used if they differ between elements.
 #[derive(Clone, Debug)]
 struct Own {
     shared: Vec<u32>,
-    /// The coordinates on which element i alone depends, one list per table.
+    /// The coordinates on which only element i depends, with one list per table.
     tables: Vec<Vec<u32>>,
 }
 
@@ -35,7 +36,7 @@ impl Own {
 }
 
 impl Support {
-    /// Traces gathers by record back to the draw through elementwise operations.
+    /// Traces values that are gathered by record back to the draw, through elementwise operations.
     pub(crate) fn of(graph: &Graph) -> Self {
         let dim = graph.inputs()[0].len;
         let mut own: Vec<Option<Own>> = vec![None; graph.len()];
@@ -56,7 +57,7 @@ impl Support {
                 continue;
             }
             let found = own_of(graph, id, &own);
-            // All records depend on a value that they read without a gather.
+            // If the records read a value without a gather, all of them depend on it.
             let escapes =
                 graph.shape(id).record || graph.args(id).iter().any(|a| graph.shape(*a).record);
             if escapes {
@@ -73,7 +74,7 @@ impl Support {
                 always.extend(own.all());
             }
         }
-        // Sums over records are multiplied by factors that depend on the draw.
+        // The factors by which sums over records are multiplied may depend on the draw.
         for id in graph.ids() {
             let mixed =
                 graph.args(id).iter().any(|a| own[a.index()].is_none()) && !graph.shape(id).record;
@@ -92,8 +93,8 @@ impl Support {
         support
     }
 
-    /// Fills `coordinates` with the coordinates on which the batch depends. Returns `false`, without changing
-    /// `coordinates`, if there are too many coordinates for the support to be useful.
+    /// Fills `coordinates` with the coordinates on which the batch depends. Returns `false` and leaves `coordinates`
+    /// unchanged if there are so many of them that the support is of no use.
     pub(crate) fn of_batch(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         if !self.few {
             return false;

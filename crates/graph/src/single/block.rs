@@ -24,7 +24,7 @@ fn tiles(total: usize) -> impl Iterator<Item = (usize, usize)> {
 impl Runner<'_> {
     #[inline]
     unsafe fn at(&self, location: &Location) -> *mut f32 {
-        // SAFETY: the plan's offsets are inside the memory that the program sized.
+        // SAFETY: the offsets of the plan are inside the memory, whose size the program has chosen accordingly.
         unsafe {
             match location.region {
                 Region::Block => self
@@ -40,7 +40,7 @@ impl Runner<'_> {
     /// The inputs and the workspace must fit the program.
     pub(super) unsafe fn run(&self, plan: &Plan) {
         for step in &plan.steps {
-            // SAFETY: the program whose plan these steps belong to sized the runner's memory.
+            // SAFETY: these steps belong to the plan of the program that created the memory of this runner.
             unsafe { self.step(step) };
         }
     }
@@ -50,7 +50,7 @@ impl Runner<'_> {
         target: &Location,
         source: &Location,
     ) -> impl Iterator<Item = (*mut f32, *const f32)> {
-        // SAFETY: the plan's offsets are inside the memory that the program sized for this block's lanes.
+        // SAFETY: the offsets of the plan are inside the memory that the program created for the lanes of this block.
         let (to, from) = unsafe { (self.at(target), self.at(source)) };
         let (down, across) = (target.stride, source.stride);
         (0..self.lanes).map(move |lane| {
@@ -62,8 +62,8 @@ impl Runner<'_> {
     }
 
     unsafe fn step(&self, step: &Step) {
-        // SAFETY: the plan's offsets are inside the memory that the program sized, and no step's target overlaps its
-        // operands but element by element.
+        // SAFETY: the offsets of the plan are inside the memory that the program created. A target overlaps an operand
+        // only if both are the same, element by element.
         unsafe {
             match step {
                 Step::Fused {
@@ -163,7 +163,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Executes an instruction over `n` consecutive elements, across lanes.
+    /// Executes an instruction over `n` consecutive elements. The range may extend over several lanes.
     #[inline]
     unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
         let Instruction::Map {
@@ -176,7 +176,8 @@ impl Runner<'_> {
         else {
             unreachable!("sums run lane by lane")
         };
-        // SAFETY: the plan's offsets, of `len` elements in each lane, are inside the memory that the program sized.
+        // SAFETY: the offsets of the plan, for `len` elements in each lane, are inside the memory that the program
+        // created.
         unsafe {
             let mut runs = [Run::NONE; 3];
             for (run, location) in runs.iter_mut().zip(&args[..*arity]) {
@@ -206,7 +207,8 @@ impl Runner<'_> {
 
     #[inline]
     unsafe fn run_of(&self, location: &Location, lane: usize, start: usize) -> Run {
-        // SAFETY: the plan's offset is inside the memory that the program sized, and registers have room for a tile.
+        // SAFETY: the offset of the plan is inside the memory that the program created, and registers have room for a
+        // tile.
         unsafe {
             let at = self.at(location);
             if location.region == Region::Register {
@@ -223,8 +225,8 @@ impl Runner<'_> {
     /// Executes an instruction over the elements `start .. start + n` of one lane.
     #[inline]
     unsafe fn row(&self, instruction: &Instruction, lane: usize, start: usize, n: usize) {
-        // SAFETY: the plan's offsets are inside the memory that the program sized, and `first + n` is at most the
-        // value's length.
+        // SAFETY: the offsets of the plan are inside the memory that the program created, and `first + n` is at most
+        // the length of the value.
         unsafe {
             match instruction {
                 Instruction::Map {
@@ -270,8 +272,8 @@ impl Runner<'_> {
         whole: bool,
     ) {
         let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
-        // SAFETY: the plan's offsets are inside the memory that the program sized, and the planner checked that strides
-        // match the whole product.
+        // SAFETY: the offsets of the plan are inside the memory that the program created, and the planner checked that
+        // the strides are right for the whole product.
         unsafe {
             let a = View::stored(self.at(left), m, k, dims.left_transposed);
             if whole {

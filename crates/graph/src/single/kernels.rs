@@ -1,4 +1,4 @@
-//! Elementwise operations in single precision, on runs of contiguous elements, sixteen at a time.
+//! Elementwise operations in single precision. The kernels process contiguous elements, sixteen at a time.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use jensen_math::vmath::single as vm;
@@ -6,7 +6,7 @@ use jensen_math::vmath::single as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// Contiguous elements, or a single repeated element.
+/// A run of contiguous elements, or a single element that is repeated.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub at: *const f32,
@@ -31,8 +31,8 @@ trait RunOp {
 
 jensen_math::simd_fn! {
     fn map, map_fn = <V, F: RunOp>(dst: *mut f32, args: *const Run, n: usize) {
-        // SAFETY: `Runner::flat` and `Runner::row` pass locations of the plan followed by `n` elements, or one for
-        // splat operands.
+        // SAFETY: `Runner::flat` and `Runner::row` pass locations of the plan at which there are `n` elements, or one
+        // element if the operand is splat.
         unsafe {
             let (a, b, c) = (
                 *args,
@@ -62,7 +62,7 @@ jensen_math::simd_fn! {
     }
 
     fn sum, sum_fn = <V>(a: Run, n: usize) -> f32 {
-        // SAFETY: `run_sum` makes the run of `n` elements that its contract requires to be readable.
+        // SAFETY: `run_sum` creates a run of `n` elements, and its contract requires that these can be read.
         unsafe {
             let mut total = V::Single::zero();
             let whole = n / LANES32 * LANES32;
@@ -79,8 +79,8 @@ jensen_math::simd_fn! {
     }
 
     fn add_rows, add_rows_fn = <V>(dst: *mut f32, src: *const f32, stride: usize, rows: usize, n: usize) {
-        // SAFETY: `accumulate_rows` passes on its own contract: `n` elements to add to, and `rows` rows of `n` elements
-        // that begin `stride` apart.
+        // SAFETY: the contract of `accumulate_rows` requires a destination of `n` elements, and `rows` rows of `n`
+        // elements each, whose starts are `stride` elements apart.
         unsafe {
             let whole = n / LANES32 * LANES32;
             let mut i = 0;
@@ -104,7 +104,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Sums `n` contiguous elements. The order of additions is a fixed tree.
+/// Sums `n` contiguous elements. The order of the additions is that of a fixed tree.
 ///
 /// # Safety
 /// The elements must be readable.
@@ -112,10 +112,10 @@ pub(super) unsafe fn run_sum(simd: Simd, at: *const f32, n: usize) -> f32 {
     sum(simd, Run { at, splat: false }, n)
 }
 
-/// Adds `rows` rows of `n` elements to `dst`, in order. The rows are `stride` elements apart.
+/// Adds `rows` rows of `n` elements to `dst`, in order. Consecutive rows begin `stride` elements apart.
 ///
 /// # Safety
-/// The rows must be readable, and `dst` writable.
+/// The rows must be readable, and `dst` must be writable.
 pub(super) unsafe fn accumulate_rows(
     simd: Simd,
     dst: *mut f32,
@@ -163,7 +163,7 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// One type per operation, so that a kernel is compiled for each.
+        /// A separate type for each operation, so that a kernel is compiled for each of them.
         mod tags {
             $(pub(super) struct $variant;)*
         }
@@ -180,15 +180,15 @@ macro_rules! kernels {
 
 elementwise_table!(kernels);
 
-/// Applies an operation without a kernel of its own, by its slow definition in double precision.
+/// Applies an operation that has no single-precision kernel, using its scalar definition in double precision.
 ///
 /// # Safety
-/// The same conditions hold as for [`MapKernel`]. There must be as many operands as the operation takes.
+/// The same conditions hold as for [`MapKernel`]. The number of operands must be the arity of the operation.
 pub(super) unsafe fn slow_map(op: ElemOp, dst: *mut f32, args: &[Run], n: usize) {
     let mut row = [0.0_f64; 3];
     for i in 0..n {
         for (slot, arg) in row.iter_mut().zip(args) {
-            // SAFETY: every operand has `n` elements, or one where it is a splat.
+            // SAFETY: every operand has `n` elements, or one element if it is splat.
             *slot = f64::from(unsafe { *arg.at.add(if arg.splat { 0 } else { i }) });
         }
         // SAFETY: the destination has `n` elements.

@@ -1,10 +1,10 @@
-//! Executes graphs in single precision, for networks. A minibatch is a block of lanes.
+//! Executes graphs in single precision. The executor is designed for networks, where a minibatch is a block of lanes.
 //!
-//! In this module, a lane is a record of a minibatch together with its draw. The elements *of a lane* are contiguous:
-//! element d of lane l is `data[l * len + d]`, as in files of records. A product of a shared matrix with per-lane
-//! vectors is then one matrix product over the minibatch. The gradient of the matrix is a sum of outer products over
-//! the lanes, which is also one matrix product. All elementwise operations between two products are one pass over tiles
-//! that stay in L1.
+//! In this module, a lane is a record of a minibatch together with its draw. The elements *of a lane* are contiguous,
+//! as in files of records: element d of lane l is `data[l * len + d]`. The product of a shared matrix with per-lane
+//! vectors is then a single matrix product over the minibatch. The gradient with respect to the matrix is a sum of
+//! outer products over the lanes, which is also a single matrix product. All elementwise operations between two
+//! products are computed in one pass over tiles that stay in the L1 cache.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -15,9 +15,10 @@
 //! | `block` | steps over one block of lanes |
 //! | `sums` | sums over lanes, tile by tile |
 //!
-//! An evaluation has four phases. They compute the shared values that lanes read, the lanes (in blocks), the sums over
-//! lanes, and the values that depend on these sums. Blocks and tiles depend only on extents, and every reduction runs
-//! in a fixed order, so the bits do not depend on the number of threads.
+//! An evaluation has four phases. The first computes the shared values that the lanes read. The second computes the
+//! lanes, in blocks. The third computes the sums over lanes, and the fourth computes the values that depend on these
+//! sums. The division into blocks and tiles depends only on the extents, and every reduction runs in a fixed order. The
+//! bits of the results therefore do not depend on the number of threads.
 
 mod block;
 mod kernels;
@@ -34,7 +35,7 @@ use crate::ops::Op;
 pub use program::{SingleProgram, SingleWorkspace};
 pub use sums::Tile;
 
-/// The error for a graph that this executor does not support.
+/// The error that reports that this executor does not support a graph. The text states the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 

@@ -1,5 +1,6 @@
-//! Finds the phase that computes each value, and the locations of values that outlive a phase. The phases compute the
-//! shared values that lanes read, the lanes, and the values that depend on sums over lanes.
+//! Determines the phase that computes each value, and the locations of values that are still needed after their phase.
+//! The phases compute the shared values that lanes read, the lanes themselves, and the values that depend on sums over
+//! lanes.
 
 use std::collections::HashMap;
 
@@ -11,12 +12,12 @@ use crate::single::sums::SumPlan;
 
 pub(super) struct Phases<'a> {
     graph: &'a Graph,
-    /// Whether each value is a sum over lanes or depends on one.
+    /// For each value, whether it is a sum over lanes or depends on such a sum.
     after_sum: Vec<bool>,
 }
 
 impl<'a> Phases<'a> {
-    /// Fails with [`Unsupported`] if lanes read a value that depends on a sum over lanes.
+    /// Fails with [`Unsupported`] if the lanes read a value that depends on a sum over lanes.
     pub(super) fn of(graph: &'a Graph) -> Result<Self, Unsupported> {
         let mut after_sum = vec![false; graph.len()];
         for id in graph.ids() {
@@ -31,7 +32,7 @@ impl<'a> Phases<'a> {
         Ok(Self { graph, after_sum })
     }
 
-    /// Returns whether a value is a constant or an input, which no phase computes.
+    /// Returns whether a value is a constant or an input, which means that no phase computes it.
     pub(super) fn leaf(&self, id: NodeId) -> bool {
         matches!(self.graph.op(id), Op::Const(_) | Op::Input(_))
     }
@@ -94,13 +95,13 @@ impl<'a> Phases<'a> {
         followed
     }
 
-    /// Returns whether a value is available as soon as all sums are computed.
+    /// Returns whether a value is known as soon as all sums over lanes are computed.
     pub(super) fn known_after_sums(&self, id: NodeId) -> bool {
         !self.after_sum[id.index()] || self.graph.op(id) == Op::LaneSum
     }
 }
 
-/// The locations of values, and the memory of the values that outlive a phase.
+/// The locations of all values, and the memory for values that are still needed after their phase.
 #[derive(Default)]
 pub(super) struct Layout {
     pub(super) locations: HashMap<NodeId, Location>,

@@ -1,7 +1,7 @@
-//! Plans the steps over blocks of lanes, and the locations of values.
+//! Plans the steps that a program runs over blocks of lanes, and the locations of values.
 //!
-//! Elementwise values are grouped into kernels as in the double-precision executor, which also uses [`Stages`]. A
-//! product with a shared matrix is one step over the whole block.
+//! Elementwise values are grouped into kernels in the same way as in the double-precision executor, which also uses
+//! [`Stages`]. A product with a shared matrix is a single step for the whole block.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,21 +23,22 @@ pub(super) enum Region {
     SharedInput(u32),
     LaneInput(u32),
     Shared,
-    /// A value stored for all lanes, at `offset` times the number of lanes.
+    /// A value that is stored for all lanes. Its location is `offset` times the number of lanes.
     Kept,
-    /// A value of one block. It is in slot `offset` during planning, and at `offset` times the number of lanes
-    /// afterwards.
+    /// A value that is stored for one block. During planning, `offset` is the number of its slot. Afterwards, its
+    /// location is `offset` times the number of lanes.
     Block,
     Register,
 }
 
 /// The location of a value, or of some of its elements. Element i of lane l is `l * stride + i` elements after the
-/// value's first element. For a uniform value, i is always 0.
+/// first element of the value. For a value that is the same in all elements, i is always 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Location {
     pub region: Region,
     pub offset: usize,
-    /// For a part of a value, the offset from the start of the value's first lane, in elements.
+    /// If the location is that of a part of a value, the offset of the part from the start of the value's first lane,
+    /// in elements.
     pub inner: usize,
     pub stride: usize,
     pub uniform: bool,
@@ -60,7 +61,7 @@ pub(super) enum Instruction {
 
 type Map = (NodeId, ElemOp, Vec<NodeId>);
 
-/// Returns whether operands and targets of operations are in rows of `len` elements per lane, one lane after another.
+/// Returns whether all operands and targets of the operations are stored as rows of `len` elements, one row per lane.
 fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     let row = |location: &Location| match location.region {
         Region::Register => true,
@@ -80,13 +81,13 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
 
 #[derive(Clone)]
 pub(super) enum Step {
-    /// Makes one pass over `len` elements of every lane. If `flat` is true, the lanes are contiguous in memory.
+    /// Makes one pass over `len` elements of every lane. `flat` is true if the lanes are contiguous in memory.
     Fused {
         len: usize,
         flat: bool,
         instructions: Vec<Instruction>,
     },
-    /// Computes a product. If the left factor is shared, it is one product for the whole block.
+    /// Computes a matrix product. If the left factor is shared, the step is a single product for the whole block.
     Product {
         target: Location,
         left: Location,
@@ -94,16 +95,16 @@ pub(super) enum Step {
         dims: MatMul,
         whole: bool,
     },
-    /// Copies the elements `index` of a value, or all of its elements, into a row of `target`.
+    /// Copies some elements of a value, which `index` lists, or all of its elements, into a row of `target`.
     Copy {
         target: Location,
         source: Location,
         index: Option<Arc<[u32]>>,
         len: usize,
     },
-    /// Sets elements to zero.
+    /// Sets all elements of the target to zero.
     Zero { target: Location, len: usize },
-    /// Adds elements at indices: `target[index[i]] += source[i]`.
+    /// Adds elements to the target at indices: `target[index[i]] += source[i]`.
     Scatter {
         target: Location,
         source: Location,
@@ -126,7 +127,7 @@ pub(super) enum Step {
 #[derive(Clone, Default)]
 pub(super) struct Plan {
     pub steps: Vec<Step>,
-    /// The number of elements of block memory per lane.
+    /// The number of elements of block memory that each lane needs.
     pub block_len: usize,
     pub registers: usize,
 }
@@ -142,8 +143,8 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Plans the computation of `targets`. The locations of the targets and of all `known` values must be in
-    /// `locations`.
+    /// Plans the computation of `targets`. `locations` must already contain the locations of the targets and of all
+    /// `known` values.
     pub(super) fn plan(
         graph: &'a Graph,
         simd: Simd,
@@ -162,8 +163,8 @@ impl<'a> Planner<'a> {
             steps: Vec::new(),
             registers: 0,
         };
-        // Scatters collect from several kernels, so they begin as zeros. A scatter that adds to another scatter has its
-        // location.
+        // Scatters are initialised to zero, because several kernels may add to them. If a scatter adds to another
+        // scatter, both have the same location.
         for id in graph.ids().rev() {
             if planner.stages.needed[id.index()]
                 && planner.stages.roles[id.index()] == Role::Sink
@@ -322,8 +323,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Returns the operations of a kernel with their operands. A product is merged with the addition that uses it, if
-    /// it has no other user.
+    /// Returns the operations of a kernel with their operands. A product is merged with the addition that uses it if
+    /// the product has no other user.
     fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> Vec<Map> {
         let graph = self.graph;
         let sole = |id: NodeId| {
@@ -358,7 +359,8 @@ impl<'a> Planner<'a> {
         maps
     }
 
-    /// Finds the locations of operands in memory. This precedes the kernel, because reading an operand may add a step.
+    /// Determines where the operands are in memory. This must happen before the kernel is added, because reading an
+    /// operand may add a step.
     fn read(
         &mut self,
         maps: &[Map],
@@ -378,7 +380,7 @@ impl<'a> Planner<'a> {
         Ok(read)
     }
 
-    /// Returns the instructions of operations and sums. Values without users outside the kernel stay in registers.
+    /// Returns the instructions for operations and sums. Values that no node outside the kernel uses stay in registers.
     fn instructions(
         &mut self,
         maps: &[Map],
@@ -400,7 +402,8 @@ impl<'a> Planner<'a> {
             for (location, arg) in locations.iter_mut().zip(args) {
                 *location = at[arg];
             }
-            // Operations read elements before they write them, so the target may be a register that is freed here.
+            // Operations read elements before they write them, so the result may be written to a register that is freed
+            // here.
             for arg in args {
                 if last_use.get(arg) == Some(&time)
                     && let Some(location) = at.get(arg)
@@ -446,7 +449,8 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// Stores a value of one element per lane so that the lanes are contiguous, for kernels over scalars.
+    /// Stores a value that has one element per lane in such a way that the lanes are contiguous. Kernels over scalars
+    /// require this layout.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {
             return location;

@@ -1,10 +1,10 @@
 //! Matrix products in single precision.
 //!
-//! The code reads both factors where they are, and keeps a tile of the result in registers over the whole contraction.
-//! Weights are used for only a few lanes at a time, so copying them into panels first, as for products of large
-//! matrices, would cost as much as it saves. If the rows of the left factor are contiguous, a tile is a few vectors of
-//! rows times a few columns. If the contraction is contiguous, a tile is a block of inner products. The bits of an
-//! element do not depend on its tile.
+//! Both factors are read where they are stored, and a tile of the result stays in registers during the whole summation.
+//! For products of large matrices, it is usual to copy the factors into panels first. Here this would cost as much as
+//! it saves, because the weights are used for only a few lanes at a time. If the rows of the left factor are
+//! contiguous, a tile consists of a few vectors of rows times a few columns. If the summed extent is contiguous, a tile
+//! is a block of inner products. The bits of an element do not depend on the tile to which it belongs.
 
 use std::mem::MaybeUninit;
 
@@ -30,13 +30,13 @@ impl View {
     }
 }
 
-/// Computes `dst = a b`, or `dst += a b`, on the calling thread. The factors are `m × k` and `k × n`. The result has
-/// columns of `m` contiguous elements, which are `dst_stride` apart. Callers divide the work themselves, always in the
-/// same way.
+/// Computes `dst = a b`, or `dst += a b`, on the calling thread. The factors are `m × k` and `k × n` matrices. The
+/// result consists of columns of `m` contiguous elements, and the columns are `dst_stride` elements apart. This
+/// function does not use several threads, so that callers can divide the work themselves, always in the same way.
 ///
 /// # Safety
-/// The views and the destination must describe memory that can be read and written. The destination must not be part of
-/// a view.
+/// The views must describe memory that can be read, and the destination must describe memory that can be written. The
+/// destination must not overlap a view.
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn multiply(
     simd: Simd,
@@ -65,7 +65,8 @@ pub(super) unsafe fn multiply(
         Simd::Avx512 { .. } if inner => inner_products::<Wide>(simd, &task),
         Simd::Avx2 { .. } if rows => strips::<Narrow>(simd, &task),
         Simd::Avx2 { .. } if inner => inner_products::<Narrow>(simd, &task),
-        // SAFETY: the task has the views and extents of this call, whose memory `multiply` requires to be valid.
+        // SAFETY: the task has the views and the extents of this call. The contract of `multiply` requires their memory
+        // to be valid.
         _ => unsafe { task.general() },
     }
 }
@@ -111,18 +112,18 @@ impl Task {
     }
 }
 
-/// The size of a tile, which is as large as possible while registers remain for the operands.
+/// The size of a tile. A tile is as large as possible while enough registers remain for the operands.
 trait Tiling {
-    /// The number of vectors of rows, for [`COLUMNS`] columns, if rows are contiguous.
+    /// The number of vectors of rows in a tile of [`COLUMNS`] columns, if the rows are contiguous.
     const VECTORS: usize;
-    /// The numbers of rows and columns of inner products, if contractions are contiguous.
+    /// The number of rows and of columns in a tile of inner products, if the summed extents are contiguous.
     const INNER: (usize, usize);
 }
 
-/// Tiles for 32 registers of one vector each.
+/// Tiles for instruction sets with 32 registers, each of which contains one vector.
 struct Wide;
 
-/// Tiles for 16 registers, two of which form one vector.
+/// Tiles for instruction sets with 16 registers, two of which contain one vector.
 struct Narrow;
 
 impl Tiling for Wide {
@@ -137,8 +138,8 @@ impl Tiling for Narrow {
 
 const COLUMNS: usize = 6;
 
-/// Divides `n` into the smallest number of groups of at most `most`, as equal as possible. Returns the start and the
-/// extent of group `which`.
+/// Divides `n` into the smallest number of groups that have at most `most` elements each. The groups are as equal as
+/// possible. Returns the start and the extent of group `which`.
 #[inline(always)]
 fn group(n: usize, most: usize, which: usize) -> (usize, usize) {
     let groups = n.div_ceil(most);
@@ -151,8 +152,8 @@ jensen_math::simd_fn! {
         let mut row = 0;
         while row < task.m {
             let vectors = (task.m - row).div_ceil(LANES32).min(T::VECTORS);
-            // SAFETY: `multiply`, the only function that makes tasks, requires their matrices to be valid memory; rows are
-            // below `task.m` by the loop.
+            // SAFETY: only `multiply` creates tasks, and its contract requires the memory of their matrices to be
+            // valid. In the loop, rows are less than `task.m`.
             unsafe {
 match vectors {
     1 => strip::<V::Single, 1>(task, row),
@@ -170,8 +171,8 @@ match vectors {
         let mut which = 0;
         while which < task.m.div_ceil(most_rows) {
             let (row, rows) = group(task.m, most_rows, which);
-            // SAFETY: `multiply`, the only function that makes tasks, requires their matrices to be valid memory; rows are
-            // below `task.m` by the loop.
+            // SAFETY: only `multiply` creates tasks, and its contract requires the memory of their matrices to be
+            // valid. In the loop, rows are less than `task.m`.
             unsafe {
 match rows {
     1 => inner_strip::<V::Single, 1>(task, row, most_columns),
@@ -192,8 +193,8 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
     let mut which = 0;
     while which < task.n.div_ceil(COLUMNS) {
         let (column, width) = group(task.n, COLUMNS, which);
-        // SAFETY: the strip has `width` vectors of columns from `column` on, and rows from `row` on, all within the
-        // task's matrices.
+        // SAFETY: the strip has `width` vectors of columns, which start at `column`, and its rows start at `row`. All
+        // of them are within the matrices of the task.
         unsafe {
             match width {
                 1 => tile::<S, R, 1>(task, row, column),
@@ -210,14 +211,14 @@ unsafe fn strip<S: F32x16, const R: usize>(task: &Task, row: usize) {
 
 const INNER_SUMS: usize = 24;
 
-/// Computes `R` rows starting at `row`, whose contractions are contiguous.
+/// Computes `R` rows of the result, starting at `row`, for a product whose summed extents are contiguous.
 #[inline(always)]
 unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: usize) {
     let mut which = 0;
     while which < task.n.div_ceil(most) {
         let (column, width) = group(task.n, most, which);
-        // SAFETY: the strip has `width` columns from `column` on, and rows from `row` on, all within the task's
-        // matrices.
+        // SAFETY: the strip has `width` columns, which start at `column`, and its rows start at `row`. All of them are
+        // within the matrices of the task.
         unsafe {
             match width {
                 1 => inner_tile::<S, R, 1>(task, row, column),
@@ -233,8 +234,8 @@ unsafe fn inner_strip<S: F32x16, const R: usize>(task: &Task, row: usize, most: 
 /// Reads vector `which` of the `R` vectors that start at `at`. The last vector has `last` elements.
 #[inline(always)]
 unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: usize) -> S {
-    // SAFETY: `tile` passes the first of `R` vectors of rows of one column, the last of which it counted to have `last`
-    // elements before the matrix ends.
+    // SAFETY: `tile` passes the first of `R` vectors of rows in one column. It has computed that the last of these
+    // vectors has `last` elements before the end of the matrix.
     unsafe {
         let at = at.add(which * LANES32);
         if which + 1 == R {
@@ -245,7 +246,8 @@ unsafe fn read<S: F32x16, const R: usize>(at: *const f32, which: usize, last: us
     }
 }
 
-/// Computes `R` vectors of rows of `N` columns. Plain loops over constant extents keep everything in registers.
+/// Computes `R` vectors of rows and `N` columns of the result. The extents are constants, so the compiler keeps the
+/// sums in registers.
 #[inline(always)]
 unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usize, column: usize) {
     let last = (task.m - row - (R - 1) * LANES32).min(LANES32);
@@ -254,8 +256,8 @@ unsafe fn tile<S: F32x16, const R: usize, const N: usize>(task: &Task, row: usiz
         task.b.row_stride,
         task.b.column_stride,
     );
-    // SAFETY: `strips` and `strip` cut rows and columns into groups that end where the task's matrices do; the last vector
-    // reads and writes the `last` elements that there are.
+    // SAFETY: `strips` and `strip` divide rows and columns into groups that end with the matrices of the task. The last
+    // vector reads and writes only the remaining `last` elements.
     unsafe {
         let mut total = [[S::zero(); R]; N];
         let mut a = task.a.at.add(row);
@@ -312,8 +314,8 @@ unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
 ) {
     let (step_a, step_b, depth) = (task.a.row_stride, task.b.column_stride, task.k);
     let mut total = [[S::zero(); R]; N];
-    // SAFETY: `inner_products` and `inner_strip` divide rows and columns into groups that end with the task's matrices.
-    // The last vector of a contraction reads only the remaining elements.
+    // SAFETY: `inner_products` and `inner_strip` divide rows and columns into groups that end with the matrices of the
+    // task. The last vector of a contraction reads only the remaining elements.
     unsafe {
         let rows = task.a.at.add(row * step_a);
         let columns = task.b.at.add(column * step_b);
@@ -352,7 +354,8 @@ unsafe fn inner_tile<S: F32x16, const R: usize, const N: usize>(
                 c += 1;
             }
         }
-        // The sums pass through memory, because a loop over registers would keep them in memory from the start.
+        // The sums are copied through memory here. If a loop ran over the registers themselves, the compiler would keep
+        // them in memory from the start.
         let mut sums = [const { MaybeUninit::<f32>::uninit() }; INNER_SUMS * LANES32];
         let sums: *mut f32 = sums.as_mut_ptr().cast();
         let mut c = 0;
@@ -382,8 +385,8 @@ mod tests {
         (0..n).map(|i| (i as f64 * step).sin() as f32).collect()
     }
 
-    /// Multiplies column-major matrices, either of which may be stored transposed. The columns of the result are three
-    /// elements longer than needed.
+    /// Multiplies column-major matrices, either of which may be stored transposed. The columns of the result have space
+    /// for three more elements than needed.
     fn product(
         simd: Simd,
         m: usize,

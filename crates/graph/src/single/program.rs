@@ -12,11 +12,11 @@ use crate::single::phases::{Layout, Phases};
 use crate::single::plan::{Location, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
-/// The number of lanes of a block. It is large enough for products to run at full speed, and small enough that every
-/// core has blocks.
+/// The number of lanes in a block. A block is large enough for products to run at full speed, and small enough that
+/// there are blocks for every core.
 const BLOCK: usize = 50;
 
-/// A planned graph, which is immutable and can be shared by threads.
+/// A planned graph. The program is immutable, so threads can share it.
 pub struct SingleProgram {
     pub(super) graph: Graph,
     pub(super) simd: Simd,
@@ -54,28 +54,28 @@ impl SingleWorkspace {
     }
 }
 
-/// The memory of one evaluation as raw parts, to which blocks write disjointly.
+/// The memory of one evaluation as raw pointers and lengths. Different blocks write to disjoint parts of it.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<'a> {
     pub pool: *const f32,
     pub shared: *mut f32,
     pub kept: *mut f32,
     pub inputs: &'a [&'a [f32]],
-    /// The number of lanes of the whole evaluation.
+    /// The number of lanes in the whole evaluation.
     pub total: usize,
 }
 
-// SAFETY: blocks of lanes write disjoint parts; everything else is only read while they run.
+// SAFETY: different blocks of lanes write to disjoint parts, and all other memory is only read while they run.
 unsafe impl Send for Memory<'_> {}
-// SAFETY: blocks of lanes write disjoint parts; everything else is only read while they run.
+// SAFETY: different blocks of lanes write to disjoint parts, and all other memory is only read while they run.
 unsafe impl Sync for Memory<'_> {}
 
 impl SingleProgram {
     /// Plans `graph`, which must not have a record axis.
     ///
     /// # Errors
-    /// Fails with [`Unsupported`] if an operation has no single-precision kernel, or if lanes read a value that depends
-    /// on a sum over lanes.
+    /// Fails with [`Unsupported`] if an operation has no single-precision kernel, or if the lanes read a value that
+    /// depends on a sum over lanes.
     pub fn new(graph: &Graph, simd: Simd) -> Result<Self, Unsupported> {
         if graph.record_count().is_some() {
             return Err(Unsupported::records());
@@ -167,22 +167,23 @@ impl SingleProgram {
         }
     }
 
-    /// Returns the size of a workspace for `lanes` lanes in bytes.
+    /// Returns the size, in bytes, of a workspace for `lanes` lanes.
     pub fn workspace_bytes(&self, lanes: usize) -> usize {
         let blocks = lanes.max(1).div_ceil(BLOCK) * BLOCK;
         4 * (self.kept_len * lanes + self.shared_len + blocks * self.lanes.block_len)
     }
 
-    /// Evaluates everything except the outputs that are sums over lanes. `inputs[slot]` contains the elements of a
-    /// shared input, or `len` elements for each of `lanes` lanes, lane after lane.
+    /// Evaluates all values except the outputs that are sums over lanes. If an input is shared, `inputs[slot]` contains
+    /// its elements. If an input is per lane, its entry contains `len` elements for each of `lanes` lanes, one lane
+    /// after another.
     ///
     /// # Panics
-    /// Panics if an input has another length, or if there are more lanes than the workspace was created for.
+    /// Panics if an input does not have the required length, or if the workspace was created for fewer lanes.
     pub fn run_lanes(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.check(workspace, inputs, lanes, true);
         self.run_shared(&self.before, workspace, inputs, lanes);
         let memory = self.memory(workspace, inputs, lanes);
-        // The blocks have nearly equal size and depend only on the number of lanes.
+        // All blocks have nearly the same size, which depends only on the number of lanes.
         let count = lanes.div_ceil(BLOCK).max(1);
         let block_len = workspace.blocks.len() / workspace.capacity.div_ceil(BLOCK);
         let register_len = workspace.registers.len() / workspace.capacity.div_ceil(BLOCK);
@@ -203,8 +204,8 @@ impl SingleProgram {
                     first,
                     lanes: (which + 1) * lanes / count - first,
                 };
-                // SAFETY: inputs and workspace were checked, and blocks have their own memory and write their own lanes
-                // of stored values.
+                // SAFETY: the inputs and the workspace were checked. Each block has its own memory, and writes only to
+                // its own lanes of the stored values.
                 unsafe { runner.run(&self.lanes) };
             });
         if !self.after.steps.is_empty() {
@@ -289,8 +290,8 @@ impl SingleProgram {
         }
     }
 
-    /// Returns the value of output `which` of the last evaluation of `lanes` lanes. A shared output has all its
-    /// elements. A per-lane output has its lanes one after another.
+    /// Returns the value of output `which` from the last evaluation, which had `lanes` lanes. A shared output is
+    /// returned as a single list of elements. For a per-lane output, the elements of the lanes follow one another.
     ///
     /// # Panics
     /// Panics if the output is an input or a constant.
@@ -313,12 +314,14 @@ impl SingleProgram {
 }
 
 impl Memory<'_> {
-    /// Returns the address of a value's element at lane `first`. The value must not be in block memory or in registers.
+    /// Returns the address of the element of a value at lane `first`. The value must not be in block memory or in a
+    /// register.
     ///
     /// # Safety
     /// The location must belong to the program for which this memory was created.
     pub(super) unsafe fn at(&self, location: &Location, first: usize) -> *mut f32 {
-        // SAFETY: the plan's offsets are inside the pool, inputs and workspace, which the program sized or checked.
+        // SAFETY: the offsets of the plan are inside the pool, the inputs and the workspace, whose sizes the program
+        // has chosen or checked.
         unsafe {
             let start = match location.region {
                 Region::Pool => self.pool.add(location.offset).cast_mut(),

@@ -1,4 +1,5 @@
-//! Sums over lanes, computed tile by tile. Outer products are matrix products over the minibatch.
+//! Sums over lanes, computed one tile at a time. Sums of outer products are computed as matrix products over the
+//! minibatch.
 
 use std::collections::HashMap;
 
@@ -11,8 +12,8 @@ use crate::single::plan::{Location, Region};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
-/// The number of elements in a tile of a sum. It is so small that a tile stays in L2 until its next use, and so large
-/// that copying the left factor of its product is a small part of the work.
+/// The number of elements in a tile of a sum. A tile is small enough to stay in the L2 cache until its next use. At the
+/// same time, a tile is so large that copying the left factor of its product is only a small part of the work.
 const TILE_ELEMENTS: usize = 1 << 13;
 
 /// A range of consecutive elements of an output that is a sum over lanes.
@@ -28,7 +29,7 @@ pub struct Tile {
 
 pub(super) enum Term {
     Plain(NodeId),
-    /// A product whose contracted extent includes the lanes.
+    /// A product whose summed extent includes the lanes.
     Outer(NodeId, NodeId, MatMul),
 }
 
@@ -54,10 +55,10 @@ enum Addend {
 pub(super) struct LaneSum {
     pub target: Location,
     len: usize,
-    /// The number of elements in a column of the result. Tiles consist of whole columns.
+    /// The number of elements in a column of the result. Each tile consists of whole columns.
     column: usize,
     addends: Vec<Addend>,
-    /// Whether later shared values read the sum, which is then computed together with the lanes.
+    /// Whether shared values that are computed later read this sum. If so, it is computed together with the lanes.
     pub followed: bool,
 }
 
@@ -137,16 +138,16 @@ impl SumPlan {
 }
 
 impl LaneSum {
-    /// Returns the number of elements in a tile, which consists of whole columns and has about [`TILE_ELEMENTS`]
+    /// Returns the number of elements in a tile. A tile consists of whole columns, and has about [`TILE_ELEMENTS`]
     /// elements.
     fn tile(&self) -> usize {
         (TILE_ELEMENTS / self.column).max(1) * self.column
     }
 
-    /// Computes the elements `start .. start + dst.len()`, which must be whole columns.
+    /// Computes the elements `start .. start + dst.len()` of the sum. The range must consist of whole columns.
     ///
     /// # Safety
-    /// The memory must belong to the program.
+    /// The memory must belong to the program that contains this sum.
     unsafe fn compute(
         &self,
         program: &SingleProgram,
@@ -157,12 +158,13 @@ impl LaneSum {
         let lanes = memory.total;
         let mut written = false;
         for addend in &self.addends {
-            // SAFETY: `check` compared inputs and workspace with the program before `memory` was made from them, the
-            // plan's offsets are inside both, and `dst` bounds the writes.
+            // SAFETY: `check` compared the inputs and the workspace with the program before `memory` was created from
+            // them, so the offsets of the plan are inside both. The length of `dst` bounds the elements that are
+            // written.
             unsafe {
                 match addend {
                     Addend::Outer(a, b, dims) => {
-                        // Column c of lane l is column l k + c of the contraction.
+                        // Column c of lane l is column l k + c of the summed extent.
                         let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
                         let first = start / m;
                         let columns = dst.len() / m;
@@ -213,8 +215,8 @@ impl LaneSum {
 }
 
 impl SingleProgram {
-    /// Returns the tiles of all outputs that the lanes share, in the order of the outputs. Most of these outputs are
-    /// gradients of shared inputs. Constant outputs have no tiles.
+    /// Returns the tiles of all outputs that are shared by the lanes, in the order of the outputs. Most of these
+    /// outputs are gradients with respect to shared inputs. Outputs that are constants have no tiles.
     pub fn tiles(&self) -> &[Tile] {
         &self.tiles
     }
@@ -241,12 +243,13 @@ impl SingleProgram {
             .find(|sum| sum.target == *location && location.region == Region::Shared)
     }
 
-    /// Computes the tiles of the outputs that the lanes share, after [`run_lanes`](Self::run_lanes) with the same
-    /// inputs. Calls `consume(part, tile, values)` for each tile, with its element of `parts`, while the tile is in the
-    /// cache. Shared inputs are not read and may be empty, so `consume` can change their source.
+    /// Computes the tiles of the shared outputs. [`run_lanes`](Self::run_lanes) must have been called with the same
+    /// inputs. For each tile, the function calls `consume(part, tile, values)` with the corresponding element of
+    /// `parts`, while the tile is still in the cache. Shared inputs are not read and may be empty, so `consume` may
+    /// modify the values from which they came.
     ///
     /// # Panics
-    /// Panics if inputs do not match, or if the number of parts differs from the number of tiles.
+    /// Panics if an input has the wrong length, or if the number of parts differs from the number of tiles.
     pub fn consume_sums<P: Send>(
         &self,
         workspace: &SingleWorkspace,
@@ -268,7 +271,7 @@ impl SingleProgram {
                 match self.sum_at(location).filter(|sum| !sum.followed) {
                     Some(sum) => workspace.with_tile(sum.tile(), |dst| {
                         let dst = &mut dst[..tile.len];
-                        // SAFETY: inputs and workspace were checked, and sums write only the tile.
+                        // SAFETY: the inputs and the workspace were checked, and a sum writes only to its tile.
                         unsafe { sum.compute(self, &memory, tile.start, dst) };
                         consume(part, *tile, dst);
                     }),
@@ -280,7 +283,7 @@ impl SingleProgram {
             });
     }
 
-    /// Computes the sums over lanes that later shared values read, or the sums that they do not read.
+    /// Computes either the sums over lanes that later shared values read, or those that no later shared value reads.
     pub(super) fn run_sums(
         &self,
         workspace: &mut SingleWorkspace,
@@ -295,17 +298,17 @@ impl SingleProgram {
                 .par_chunks_mut(sum.tile())
                 .enumerate()
                 .for_each(|(which, dst)| {
-                    // SAFETY: `run_lanes`, which precedes all sums, calls `check` on inputs and workspace. Tiles are
-                    // disjoint chunks of one target, and no sum reads another.
+                    // SAFETY: `run_lanes`, which precedes all sums, calls `check` on the inputs and the workspace.
+                    // Tiles are disjoint chunks of one target, and no sum reads another.
                     unsafe { sum.compute(self, &memory, which * sum.tile(), dst) };
                 });
         }
     }
 
-    /// Evaluates all outputs: runs [`run_lanes`](Self::run_lanes) and then computes the sums over lanes.
+    /// Evaluates all outputs. This function calls [`run_lanes`](Self::run_lanes) and then computes the sums over lanes.
     ///
     /// # Panics
-    /// Panics as [`run_lanes`](Self::run_lanes) does.
+    /// Panics under the same conditions as [`run_lanes`](Self::run_lanes).
     pub fn run(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.run_lanes(workspace, inputs, lanes);
         self.run_sums(workspace, inputs, lanes, false);

@@ -1,8 +1,9 @@
-//! Builds the graphs of a solver's passes, and runs the passes on any evaluator of these graphs.
+//! Builds the graphs that the passes of a solver evaluate, and runs the passes.
 //!
-//! The derivatives of the body are graphs, built by differentiation like all others: its Jacobian, the body with a
-//! tangent, and the products of weights with the derivatives of both. [`jensen_math::solvers`] does the numerical work.
-//! The executor and the reference evaluator each provide an [`Engine`].
+//! The derivatives of the body are obtained by differentiating its graph. Three kinds of graphs are built: the Jacobian
+//! of the body, the body together with its tangent, and the products of weights with the derivatives of either the body
+//! or the body with its tangent. [`jensen_math::solvers`] implements the numerical methods. The executor and the
+//! reference evaluator each provide an [`Engine`], which evaluates the graphs.
 
 use jensen_math::simd::Simd;
 use jensen_math::solvers::{
@@ -18,10 +19,11 @@ pub(crate) trait Engine {
 
     fn simd(&self) -> Simd;
 
-    /// Writes all outputs. Inputs and outputs are rows of lanes.
+    /// Evaluates the function and writes all outputs. Each element of an input or output is a row of lanes.
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
 
-    /// Records work outside the runs, as a number of computed values. Returns whether the solver should stop.
+    /// Records work that is done outside the runs, measured as a number of computed values. Returns whether the solver
+    /// should stop.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
     }
@@ -31,9 +33,9 @@ pub(crate) struct Roles<T> {
     pub base: Option<T>,
     /// The derivatives of the rates with respect to the states.
     pub jacobian: Option<T>,
-    /// The body and its derivative along a direction.
+    /// The body together with its derivative along a direction.
     pub moving: Option<T>,
-    /// The vector-Jacobian products of the body, or of `moving` if that is present.
+    /// The vector-Jacobian products of `moving` if it is present, and otherwise those of the body.
     pub pull: Option<T>,
     /// The function that a root maximises.
     pub objective: Option<T>,
@@ -103,8 +105,8 @@ fn part(body: &Graph, output: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Builds ∂rates/∂states, column by column. If the rates are residuals, the columns of derivatives with respect to the
-/// states' time derivatives follow.
+/// Builds the matrix ∂rates/∂states, column by column. If the rates are residuals, the matrix is followed by the
+/// derivatives with respect to the time derivatives of the states.
 fn jacobian(body: &Graph) -> Graph {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -126,8 +128,8 @@ fn jacobian(body: &Graph) -> Graph {
     passes::compact(&graph)
 }
 
-/// Builds the body with a second copy of states and parameters, which are their tangents. Its outputs are the rates of
-/// both copies. Also returns all inputs except the clock.
+/// Builds the body with additional inputs for the tangents of the states and parameters. The outputs of the graph are
+/// the rates and the tangents of the rates. Also returns all inputs except the clock.
 fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];
@@ -144,7 +146,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
 }
 
 /// Returns the number of parameters of the first copy whose derivatives are needed, or `None` if the derivatives of all
-/// copies are needed. For a differential equation whose times are not data, the ends of the interval are included.
+/// copies are needed. If the times of a differential equation are not data, the two ends of the interval are counted as
+/// parameters.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -154,7 +157,8 @@ fn wanted(kind: &SolverKind) -> Option<usize> {
 }
 
 /// Builds the products of weights with the derivatives with respect to `inputs`, which are the states and parameters of
-/// each copy. The weights are one additional input per output. Parameters that are not `wanted` have the derivative 0.
+/// each copy. The graph has one additional input for the weights of each output. Parameters that are not `wanted` get a
+/// derivative of 0.
 fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
@@ -202,7 +206,7 @@ fn parts(rows: &[f64], copies: usize) -> impl Iterator<Item = &[f64]> {
     (0..copies).map(move |copy| &rows[copy * each..(copy + 1) * each])
 }
 
-/// Returns the mutable parts of `rows` that belong to each copy. Missing copies have an empty part.
+/// Returns mutable slices of `rows`, one for each copy. The slice of a copy that does not exist is empty.
 fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
     let (first, second) = rows.split_at_mut(rows.len() / copies);
     [first, second]
@@ -292,7 +296,7 @@ pub(crate) enum Memo {
     Levels(Vec<u32>),
 }
 
-/// The results of a pass, and whether they are valid. The memory of invalid results is used by the next pass.
+/// The results of a pass, and whether they are valid. If they are invalid, the next pass reuses their memory.
 #[derive(Default)]
 pub(crate) struct Kept {
     memo: Option<Memo>,
@@ -327,8 +331,8 @@ fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
     }
 }
 
-/// Solves for all copies and writes `results` rows per copy to `out`. If there is a `keep`, it stores the results that
-/// the backward pass needs, and reuses the memory of earlier steps.
+/// Solves for all copies and writes `results` rows per copy to `out`. If `keep` is true, returns the results that the
+/// backward pass needs. The memory of `steps`, which belongs to an earlier solution, is reused.
 pub(crate) fn forward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,
@@ -358,8 +362,8 @@ pub(crate) fn forward<E: Engine>(
     }
 }
 
-/// Computes the products of `weights`, which have `results` rows per copy, with the derivatives with respect to the
-/// first copy of the arguments.
+/// Computes the products of `weights` with the derivatives with respect to the first copy of the arguments. `weights`
+/// has `results` rows per copy.
 pub(crate) fn backward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,
@@ -382,8 +386,9 @@ pub(crate) fn backward<E: Engine>(
     }
 }
 
-/// Runs one pass. Its arguments and result are rows of lanes. If there are stored results for the same arguments,
-/// it uses them. Otherwise it computes them with `keep`.
+/// Runs one pass. The arguments and the result of the pass are rows of lanes. A pass with weights uses the results in
+/// `kept` if they are valid, and otherwise solves again. Other passes always solve, and leave their results in `kept`
+/// if `keep` is true.
 pub(crate) fn run<E: Engine>(
     solver: &Solver,
     pass: Pass,
@@ -419,7 +424,7 @@ pub(crate) fn run<E: Engine>(
     }
     let both;
     let weights = match args {
-        // The first weights belong to the tangent of the results, and the tangents of the weights to the results.
+        // The weights w belong to the tangent of the results, and their tangents dw belong to the results themselves.
         [_, w, _, dw] => {
             both = [*dw, *w].concat();
             &both[..]

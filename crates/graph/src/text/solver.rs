@@ -1,4 +1,4 @@
-//! Prints and parses solvers: a table entry whose body is a graph between braces.
+//! Prints and parses solvers. A solver is a table entry that contains its body, a graph between braces.
 //!
 //! ```text
 //! s0 = ode method=dormand_prince states=2 parameters=4 times=20 relative=1e-6 max_steps=1000000 times_are=data absolute=[1e-6, 1e-6] {
@@ -88,7 +88,7 @@ impl fmt::Display for Body<'_> {
     }
 }
 
-/// A table entry of which only some lines have been read: its head, and the lines before the closing brace.
+/// A table entry that has been read only in part. The first line of the entry and all lines read so far are stored.
 #[derive(Default)]
 pub(super) struct Open {
     head: String,
@@ -97,7 +97,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Returns the entry that begins on a line, if one does.
+    /// Returns the unfinished entry if a table entry with a body begins on this line.
     pub fn begin(head: &str) -> Option<Self> {
         let head = head.strip_suffix('{')?;
         Some(Self {
@@ -106,7 +106,7 @@ impl Open {
         })
     }
 
-    /// Adds a line and returns the solver once it is complete.
+    /// Adds a line to the entry. Returns the solver if the line completes it.
     pub fn line(&mut self, line: &str) -> Result<Option<Arc<Solver>>, String> {
         if line == "}" && self.depth == 0 {
             return self.finish().map(|solver| Some(Arc::new(solver)));

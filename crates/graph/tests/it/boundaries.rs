@@ -1,5 +1,5 @@
-//! Tests gradients at points where an operation has an infinite slope. They follow the conventions of Stan Math and are
-//! finite if the gradients of Stan Math are.
+//! Tests gradients at points where an operation has an infinite slope. The gradients follow the conventions of Stan
+//! Math, and they are finite wherever the gradients of Stan Math are finite.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Builder, Execution, Expr};
@@ -28,7 +28,7 @@ fn derivatives(f: impl for<'b> Fn(Expr<'b>) -> Expr<'b>, z: f64) -> [f64; 3] {
     [value[0], gradient[0], second[0]]
 }
 
-/// Returns exp(−10⁴ eᶻ), which underflows to 0 at z = 0, as do all its derivatives.
+/// Returns exp(−10⁴ eᶻ). At z = 0, this value and all of its derivatives underflow to 0.
 fn underflow(z: Expr<'_>) -> Expr<'_> {
     (-1e4 * z.exp()).exp()
 }

@@ -10,7 +10,7 @@ use crate::running::{Results, density, run};
 
 const ROWS: u32 = 48;
 
-/// Returns a log density through a chain of matrix products in one evaluation.
+/// Returns a log density that is computed by a chain of matrix products.
 fn chain() -> Graph {
     let mut graph = Graph::new();
     let z = graph.input(2);
@@ -30,8 +30,8 @@ fn chain() -> Graph {
         let product = graph.matmul(power, table, dims);
         let tenth = graph.constant(0.1);
         let product = graph.mul(product, tenth);
-        // The tanh makes the function nonlinear, so that second derivatives have a chain of their own that no compiler
-        // folds.
+        // The function is nonlinear because of the tanh. The second derivatives therefore require a chain of products
+        // of their own, which cannot be folded.
         power = graph.elem(ElemOp::Tanh, &[product]);
     }
     let sum = graph.sum(power);
@@ -42,7 +42,8 @@ fn chain() -> Graph {
     graph
 }
 
-/// Returns a log density of one determinant, whose factorisation is so large that it is a long step by itself.
+/// Returns a log density that is computed from a single determinant. The matrix is so large that its factorisation
+/// alone is a long step.
 fn determinant() -> Graph {
     const ROWS: usize = 256;
     let mut graph = Graph::new();
@@ -71,7 +72,7 @@ fn evaluated(density: &GraphDensity) -> Results {
 fn an_evaluation_ends_in_its_middle_and_is_the_same_where_it_goes_on() {
     let plain = density(&chain(), Simd::detect(), 1);
     let asked = Arc::new(AtomicUsize::new(0));
-    // The interrupt becomes due at check number `n`.
+    // The interrupt occurs at check number `n`.
     let ended_at = |n: usize| {
         let count = Arc::clone(&asked);
         count.store(0, Ordering::Relaxed);
@@ -89,7 +90,7 @@ fn an_evaluation_ends_in_its_middle_and_is_the_same_where_it_goes_on() {
         all_nan(&cut.values) && all_nan(&cut.gradients) && all_nan(&cut.products),
         "{cut:?}"
     );
-    // The gradient and the two programs of a product each call `asked` after an interrupt.
+    // After an interrupt, the gradient and each of the two programs for a Hessian-vector product call `asked`.
     assert!(asked.load(Ordering::Relaxed) <= 5);
 }
 

@@ -1,4 +1,5 @@
-//! Tests densities written as expressions against formulas, constraints against differences, and mistakes.
+//! Compares densities that are written as expressions with formulas, and constraints with finite differences. Also
+//! tests the errors that mistakes cause.
 
 use jensen_graph::{Builder, Expr, ExprError, evaluate};
 use jensen_math::special::{inv_logit, lgamma};

@@ -1,5 +1,5 @@
-//! Tests every operation: kernels against slow values for every instruction set, derivatives against finite
-//! differences, and second derivatives against differences of gradients.
+//! Tests every operation. For every instruction set, kernels are compared with slow values, derivatives with finite
+//! differences, and second derivatives with differences of gradients.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, ValueRange, evaluate};
@@ -37,8 +37,8 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
         || (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()))
 }
 
-/// Compares the value, gradient and Hessian-vector product of `graph` at `z` with the slow evaluator and with
-/// differences, for every instruction set and several numbers of lanes.
+/// Compares the value, the gradient and the Hessian-vector product of `graph` at `z` with the slow evaluator and with
+/// finite differences. This is done for every instruction set and for several numbers of lanes.
 fn check(name: &str, graph: &Graph, z: &[f64], tolerance: f64, second: bool) {
     let dim = z.len();
     let v: Vec<f64> = (0..dim).map(|i| 0.3 + 0.1 * i as f64).collect();
@@ -147,7 +147,7 @@ fn elementwise_values_lie_in_their_ranges() {
                 true => ValueRange::at_least(0.0, true),
                 false => ValueRange::ALL,
             });
-            // The bounds are rounded as the values are.
+            // The bounds are rounded in the same way as the values.
             let slack = 1e-12 * value.abs().max(1.0);
             let near = |r: ValueRange| (r.low - slack..=r.high + slack).contains(&value);
             let name = op.name();
@@ -188,7 +188,8 @@ fn elementwise_operations_agree_with_their_table() {
     for &op in ElemOp::ALL {
         for (k, point) in op.test_points().into_iter().enumerate() {
             let arity = op.arity();
-            // First all arguments vary, and then each is a splat constant once, which covers every operand layout.
+            // All subsets of the arguments except the full set are replaced by splat constants in turn, which covers
+            // every operand layout.
             for fixed in 0..(1_usize << arity) - 1 {
                 let name = format!("{} at {point:?}, constants {fixed:b}", op.name());
                 let graph = density_graph(arity, |graph, z| {
@@ -202,7 +203,8 @@ fn elementwise_operations_agree_with_their_table() {
                         })
                         .collect();
                     let y = graph.elem(op, &args);
-                    // The function of the result is nonlinear, so that second derivatives depend on first ones.
+                    // The function of the result is nonlinear, so second derivatives of the whole graph depend on first
+                    // derivatives of the operation.
                     let s = graph.square(y);
                     let s = graph.scale(0.25, s);
                     graph.add(y, s)
@@ -220,7 +222,7 @@ fn elementwise_operations_agree_with_their_table() {
     }
 }
 
-/// Computes a positive definite matrix and further numbers from z.
+/// Computes a positive definite matrix from z, and further numbers that depend on z.
 fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
     let dims = MatMul {
         m: n as u32,
@@ -238,7 +240,7 @@ fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
     graph.add(product, ridge)
 }
 
-/// Returns a scalar in which every element has a different weight.
+/// Returns the sum of the elements, each multiplied by a different weight.
 fn weigh(graph: &mut Graph, x: NodeId) -> NodeId {
     let len = graph.shape(x).len;
     let weights: Vec<f64> = (0..len).map(|i| 0.5 + 0.37 * f64::from(i % 7)).collect();
@@ -437,7 +439,8 @@ fn matrix_products_of_every_layout_have_right_derivatives() {
     }
 }
 
-/// No tile size divides the extents of these factors and triangular systems. Some factors are constants.
+/// The extents of these factors and triangular systems are not multiples of any tile size. Some of the factors are
+/// constants.
 #[test]
 fn larger_matrices_have_right_values_and_derivatives() {
     for n in [8, 11, 13] {
@@ -541,8 +544,8 @@ fn lanes_whose_matrix_is_not_positive_definite_are_nan_and_no_others() {
     }
 }
 
-/// The graph must compute functions of a table and of scalars once per group, not once per row. Groups without rows
-/// must not enter derivatives.
+/// Functions of a table and of scalars must be computed once per group, not once per row. Groups without rows must not
+/// affect the derivatives.
 #[test]
 fn effects_are_scaled_before_they_are_read() {
     let indices = [0, 2, 2, 0, 2, 0, 2];
@@ -551,8 +554,8 @@ fn effects_are_scaled_before_they_are_read() {
         let sd = g.exp(log_sd);
         let read = g.gather(effects, &indices);
         let scaled = g.mul(sd, read);
-        // No row reads effect 1, so the graph must not compute its logarithm, which does not exist for a negative
-        // effect.
+        // No row reads effect 1. The graph must not compute the logarithm of this effect, because the logarithm of a
+        // negative effect is undefined.
         let positive = g.elem(ElemOp::Log, &[read]);
         let sum = g.add(scaled, positive);
         let squares = g.square(sum);

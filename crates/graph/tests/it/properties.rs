@@ -1,5 +1,5 @@
-//! Tests random graphs: the executor against the slow evaluator, lanes against each other, and derivatives against
-//! differences. Also tests that re-rolling shrinks loops.
+//! Tests random graphs. The executor is compared with the slow evaluator, lanes are compared with each other, and
+//! derivatives are compared with finite differences. Also tests that re-rolling shrinks loops.
 
 use crate::random_graphs::{Recipe, build, config, noise, recipes};
 use crate::running::{Results, density, run};
@@ -27,7 +27,7 @@ fn lanes_of(results: &Results, chosen: &[usize]) -> Results {
     }
 }
 
-/// Returns the draws of `lanes` as rows of lanes. Lane `k` is draw number `k` of a fixed sequence.
+/// Returns some draws of a fixed sequence as rows of lanes. `lanes` lists the numbers of these draws.
 fn draws(dim: usize, lanes: &[usize], seed: u64) -> Vec<f64> {
     let columns: Vec<Vec<f64>> = lanes
         .iter()
@@ -172,8 +172,8 @@ fn check_lanes(recipe: &Recipe) {
     }
 }
 
-/// Returns the slope of `f` at 0 by extrapolated differences, or `None` if two step widths disagree, as they do near a
-/// kink.
+/// Returns the slope of `f` at 0, computed by extrapolated differences. Returns `None` if the results for two step
+/// widths disagree, as they do near a kink.
 fn slope(f: impl Fn(f64) -> f64) -> Option<f64> {
     let central = |h: f64| (f(h) - f(-h)) / (2.0 * h);
     let extrapolated = |h: f64| (4.0 * central(h / 2.0) - central(h)) / 3.0;
@@ -316,7 +316,7 @@ fn a_maximum_of_equal_elements_has_the_slope_of_one() {
     assert_eq!(results, [vec![2.25], vec![3.0, 0.0], vec![2.0, 0.0]]);
 }
 
-/// A scatter may have many sources, including whole values and other scatters, as the adjoints of gathers do.
+/// A scatter may have many sources. Like the adjoints of gathers, these may include whole values and other scatters.
 #[test]
 fn adjoints_of_many_gathers_add_up() {
     let n = 11;
@@ -347,8 +347,8 @@ fn adjoints_of_many_gathers_add_up() {
     }
 }
 
-/// Returns the number of nodes of the gradient of an optimised loop, after checking that value and gradient did not
-/// change.
+/// Returns the number of nodes in the gradient of an optimised loop, after checking that the optimisation has not
+/// changed the value or the gradient.
 fn rolled_nodes(graph: &Graph) -> usize {
     let density = density(graph, Simd::detect(), 1);
     let second = differentiated(graph);
@@ -370,7 +370,7 @@ fn normal(g: &mut Graph, y: NodeId, mu: NodeId, s: NodeId) -> NodeId {
     g.sub(half, log)
 }
 
-/// Adds terms one after the other, as the statement `target += …` in a loop does.
+/// Adds terms one after the other, in the same way as the statement `target += …` in a loop.
 fn accumulate(g: &mut Graph, n: usize, mut term: impl FnMut(&mut Graph, usize) -> NodeId) {
     let mut target = g.constant(0.0);
     for i in 0..n {

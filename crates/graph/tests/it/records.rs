@@ -1,4 +1,4 @@
-//! Tests the record axis and minibatches, which are bound without rebuilding the graph.
+//! Tests the record axis, and minibatches that are bound without rebuilding the graph.
 
 use crate::running::{Results, density, run};
 use jensen_density::LogDensity;
@@ -44,8 +44,8 @@ impl Data {
 
 const DIM: usize = FEATURES + 1 + GROUPS + 1;
 
-/// Builds a hierarchical logistic regression whose likelihood is scaled from the batch to all records. The parts that
-/// depend on data come from `records` or from `plain`.
+/// Builds a hierarchical logistic regression. The likelihood of the batch is scaled to the number of all records. The
+/// parts that depend on data come from `records` or from `plain`.
 fn model<'b>(
     builder: &'b Builder,
     columns: impl FnOnce(Expr<'b>, Expr<'b>) -> (Expr<'b>, Expr<'b>, Expr<'b>),
@@ -56,7 +56,7 @@ fn model<'b>(
     let tau = builder.parameter().positive();
     let (y, linear, count) = columns(beta, mu + tau * alpha);
     let weight = RECORDS as f64 / count.maximum(1.0);
-    // The second term has scalars inside the sum over records, so its value contains the number of records.
+    // The second term has scalars inside the sum over records, so its value depends on the number of records.
     let penalty = (linear - mu).square().sum() * 0.01 + (tau + 0.0 * linear).sum() * 0.001;
     weight * y.bernoulli_logit_lpmf(linear) - penalty
         + beta.normal_lpdf(0.0, 2.0)
@@ -250,7 +250,7 @@ fn the_slow_evaluator_takes_the_same_batches() {
     }
 }
 
-/// The gradients of batches that partition the records add up to the full gradient.
+/// If batches partition the records, the gradients of the batches add up to the full gradient.
 #[test]
 fn an_epoch_of_batches_adds_up() {
     let data = Data::all();
@@ -277,7 +277,7 @@ fn an_epoch_of_batches_adds_up() {
     }
 }
 
-/// The operations along the record axis are those that the regression does not use: columns of several numbers per
+/// The test covers operations along the record axis that the regression does not use: columns of several numbers per
 /// record, values that depend only on data, maxima, and scalars broadcast over records.
 #[test]
 fn record_operations_agree_with_the_slow_evaluator() {
@@ -295,7 +295,7 @@ fn record_operations_agree_with_the_slow_evaluator() {
     let data_sum = graph.sum(data_only);
     let picked = graph.gather_record(z, index);
     let product = graph.mul(picked, data_only);
-    // The values are negative, so a row left over from a larger batch would be the maximum.
+    // The values are negative, so a row that is left over from a larger batch would be detected as the maximum.
     let size = graph.exp(product);
     let below = graph.neg(size);
     let largest = graph.max(below);

@@ -1,5 +1,5 @@
-//! Tests likelihoods of many rows against the slow evaluator. Their linear predictors and sums by columns are computed
-//! in joint kernels.
+//! Compares likelihoods of many rows with the slow evaluator. The linear predictors of these likelihoods, and the sums
+//! weighted by columns, are computed in joint kernels.
 
 use crate::running::{Results, density, run};
 use jensen_density::LogDensity;
@@ -45,8 +45,8 @@ const RESTS: [Rest; 5] = [
 
 const GROUPS: usize = 4;
 
-/// Builds a sum over rows of log1p_exp(sign · eta) and of eta exp(eta), with priors. The logistic and the Poisson part
-/// share their predictors.
+/// Builds a sum over rows of log1p_exp(sign · eta) and of eta exp(eta), with priors. The logistic part and the Poisson
+/// part share the same predictors.
 fn likelihood(rows: usize, predictors: usize, by_rows: bool, rest: Rest) -> Graph {
     let mut g = Graph::new();
     let z = g.input(predictors + 1 + 2 * GROUPS);
@@ -97,8 +97,8 @@ fn close(a: f64, b: f64, size: f64) -> bool {
     (a - b).abs() <= 1e-11 * size
 }
 
-/// Compares values with the slow evaluator, and gradients and products with those of the scalar instruction set. Also
-/// compares both with differences of the slow evaluator.
+/// Compares values with those of the slow evaluator. Compares gradients and Hessian-vector products with those of the
+/// scalar instruction set, and with finite differences of the slow evaluator.
 fn check(graph: &Graph, what: &str) {
     let dim = graph.inputs()[0].len;
     let lanes = 19;
@@ -142,7 +142,7 @@ fn check(graph: &Graph, what: &str) {
         for (a, b) in found.products.iter().zip(&plain.products) {
             assert!(close(*a, *b, size), "{what}, {simd}: product {a} {b}");
         }
-        // A lane has the same bits alone as among others.
+        // The bits of a lane are the same whether it is evaluated alone or together with other lanes.
         for lane in [0, 7, 18] {
             let own = |rows: &[f64]| -> Vec<f64> {
                 rows.iter().skip(lane).step_by(lanes).copied().collect()
@@ -155,8 +155,8 @@ fn check(graph: &Graph, what: &str) {
     }
 }
 
-/// The likelihoods have few and many predictors, use all ways of computing products, and have every kind of added
-/// value.
+/// The test covers few and many predictors, all ways of computing products, and every kind of value that is added to a
+/// predictor.
 #[test]
 fn likelihoods_of_rows_agree_with_the_slow_evaluator() {
     for (k, &predictors) in [2, 3, 8, 9, 17, 40].iter().enumerate() {
@@ -173,7 +173,8 @@ fn likelihoods_of_rows_agree_with_the_slow_evaluator() {
     }
 }
 
-/// Predictors and residuals of all rows are never in memory, so the memory of a thread does not grow with the rows.
+/// The predictors and residuals of all rows are never in memory together, so the memory of a thread does not grow with
+/// the number of rows.
 #[test]
 fn memory_of_a_block_does_not_grow_with_the_rows() {
     for predictors in [4, 30] {
@@ -199,7 +200,7 @@ fn threads_do_not_change_bits() {
     assert_eq!(with(1), with(3));
 }
 
-/// Returns weights of a sum over rows, which have few distinct values or are all different.
+/// Returns the weights of a sum over rows. The weights either have few distinct values or are all different.
 fn weights(rows: usize, few: bool) -> Vec<f64> {
     (0..rows)
         .map(|n| match few {
@@ -209,7 +210,8 @@ fn weights(rows: usize, few: bool) -> Vec<f64> {
         .collect()
 }
 
-/// Builds sums of log(1 + exp(x)), plain or weighted, of a linear predictor minus one of its parameters.
+/// Builds sums of log(1 + exp(x)), either unweighted or weighted, where x is a linear predictor minus one of its
+/// parameters.
 fn softplus(rows: usize, few: bool, plain: bool, weighted: usize) -> Graph {
     let mut g = Graph::new();
     let z = g.input(5);
@@ -250,7 +252,7 @@ fn weighted_sums_of_softplus_agree_with_the_slow_evaluator() {
     }
 }
 
-/// An extreme row contributes as it would alone, and NaN values are never lost.
+/// An extreme row contributes the same amount as it would on its own, and NaN values are never lost.
 #[test]
 fn weighted_sums_of_softplus_keep_far_rows() {
     let graph = softplus(50, true, true, 1);
@@ -279,7 +281,7 @@ fn has_rows(graph: &Graph, rows: usize) -> bool {
     ids.any(|id| graph.shape(id).len as usize == rows && !known(id))
 }
 
-/// The value of Σ w (offset + a − X b + s · group) needs no computations per row.
+/// The value of Σ w (offset + a − X b + s · group) can be computed without a separate computation for each row.
 #[test]
 fn sums_of_linear_predictors_are_few_terms() {
     for (rows, by_rows) in [(40, false), (300, true)] {
@@ -327,7 +329,7 @@ fn sums_of_linear_predictors_are_few_terms() {
     }
 }
 
-/// Sums of residuals keep digits that sums of much larger data would lose.
+/// Sums of residuals keep digits that would be lost in sums of the data, which are much larger.
 #[test]
 fn sums_of_residuals_keep_their_digits() {
     let (rows, far) = (64, 1e9);
@@ -356,7 +358,7 @@ fn sums_of_residuals_keep_their_digits() {
     );
 }
 
-/// The scalar that is added to a vector is combined with another scalar, for all signs and orders.
+/// Two scalars that are added to a vector, or subtracted from it, are combined for all signs and orders.
 #[test]
 fn scalars_about_a_vector_come_together() {
     let v = numbers(6, 9);
@@ -387,7 +389,7 @@ fn scalars_about_a_vector_come_together() {
     }
 }
 
-/// The graph moves the signs of outcomes into the columns of a predictor that no other expression reads.
+/// If no other expression reads a predictor, its columns are multiplied by the signs of the outcomes.
 #[test]
 fn factors_of_data_are_within_the_columns() {
     for by_rows in [false, true] {

@@ -1,4 +1,5 @@
-//! Tests shared values, which have one value for all lanes. Their gradients are summed over lanes.
+//! Tests shared inputs, which have the same value in all lanes. The gradients with respect to them are summed over the
+//! lanes.
 
 use jensen_graph::exec::SharedProgram;
 use jensen_graph::{Graph, MatMul, NodeId, evaluate};
@@ -7,7 +8,7 @@ use jensen_math::simd::Simd;
 const HIDDEN: usize = 3;
 const INPUTS: usize = 4;
 
-/// Returns half the squared output of a one-layer network with shared weights and a per-lane input.
+/// Returns half of the squared output of a network with one layer. Its weights are shared, and its input is per lane.
 fn network(graph: &mut Graph, weights: NodeId, x: NodeId) -> NodeId {
     let scaled = graph.exp(weights);
     let dims = MatMul {
@@ -39,7 +40,7 @@ fn gradients_of_shared_values_sum_over_lanes() {
         let gradients = graph.gradient(loss, &[w, z]);
         graph.set_outputs(vec![loss, gradients[0], gradients[1]]);
 
-        // The reference network has the weights as an ordinary input, and is evaluated one draw at a time.
+        // In the reference network, the weights are an ordinary input. This network is evaluated one draw at a time.
         let mut single = Graph::new();
         let (w, z) = (single.input(weights.len()), single.input(INPUTS));
         let loss = network(&mut single, w, z);

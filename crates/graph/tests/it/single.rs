@@ -1,4 +1,4 @@
-//! Tests the single-precision executor against the slow evaluator, and tests its guarantees.
+//! Compares the single-precision executor with the slow evaluator, and tests the guarantees that the executor makes.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Shape, SingleProgram, evaluate};
 use jensen_math::simd::Simd;
@@ -42,7 +42,7 @@ fn shared_vectors_are_read_element_by_element() {
     }
 }
 
-/// Builds a network with every kind of step. Returns the graph and the lengths of its inputs.
+/// Builds a network that contains every kind of step. Returns the graph and the lengths of its inputs.
 fn network(hidden: usize, out: usize) -> Graph {
     let mut g = Graph::new();
     let w1 = g.shared_input(hidden * IN);
@@ -72,7 +72,7 @@ fn network(hidden: usize, out: usize) -> Graph {
     let energy = g.mul(energy, scaled);
     let running = g.cumsum(soft);
     let tail = g.sum(running);
-    // Every lane adds this shared value, which also has another user.
+    // This shared value is added in every lane, and it also has another user.
     let constant = g.square(scale);
     let parts = [log, energy, first, tail, constant];
     let loss = g.add_all(&parts);

@@ -1,5 +1,6 @@
-//! Tests solvers: values against closed forms, gradients and Hessian-vector products against differences, lanes alone
-//! and together, and every pass of the executor against the slow evaluator.
+//! Tests solvers. Values are compared with closed forms, and gradients and Hessian-vector products are compared with
+//! finite differences. Lanes are evaluated alone and together, and every pass of the executor is compared with the slow
+//! evaluator.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, NodeId, Solver, SolverKind, evaluate};
@@ -16,7 +17,7 @@ fn body(inputs: [usize; 3], rates: impl Fn(&mut Graph, NodeId, NodeId, NodeId) -
     graph
 }
 
-/// Builds the body of a differential equation, whose rates are `rates(t, y, θ)` times the length of the interval.
+/// Builds the body of a differential equation. Its rates are `rates(t, y, θ)` times the length of the interval.
 fn equation(ode: Ode, rates: impl Fn(&mut Graph, NodeId, NodeId, NodeId) -> NodeId) -> Solver {
     let m = ode.parameters;
     let body = body([1, ode.states, m + 2], |g, clock, y, p| {
@@ -144,8 +145,8 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Compares the gradient with differences of values, the product with differences of gradients, the executor with the
-/// slow evaluator, and the graph with its parsed text form.
+/// Compares the gradient with differences of values, and the Hessian-vector product with differences of gradients. Also
+/// compares the executor with the slow evaluator, and the graph with the result of parsing its text form.
 fn check(what: &str, graph: &Graph, z: &[f64], tolerance: f64) {
     let density = GraphDensity::new(graph, Execution::default());
     let (value, gradient) = value_grad(&density, z, 1);
@@ -306,8 +307,8 @@ fn stiff_reaction() {
     );
 }
 
-/// The reaction is written as residuals, the last of which conserves mass. The test checks values as above, and every
-/// pass.
+/// The reaction is written as residuals, the last of which conserves mass. The test compares the values with the
+/// reference values, and checks every pass.
 #[test]
 fn stiff_reaction_that_conserves_mass() {
     let residuals = |times: usize, tolerance: f64| {
@@ -389,7 +390,7 @@ fn stiff_errors_stay_near_their_tolerances() {
     }
 }
 
-/// Builds a cube root and the point where a curve meets it. The starts differ by lane.
+/// Builds a cube root and the point where a curve meets it. Each lane starts the search at a different point.
 fn roots() -> Graph {
     let root = Root {
         unknowns: 2,
@@ -446,7 +447,7 @@ fn integral(lower: bool, upper: bool) -> Solver {
         let n: Vec<NodeId> = (0..NODE).map(|i| g.element(node, i)).collect();
         let [a, b, t0, t1] = [0, 1, 2, 3].map(|i| g.element(p, i));
         let terms = [(n[0], a), (n[1], b)].map(|(c, end)| g.mul(c, end));
-        // An infinite limit does not enter the abscissa.
+        // The abscissa does not depend on a limit that is infinite.
         let mut x = n[2];
         for (finite, term) in [lower, upper].into_iter().zip(terms) {
             x = if finite { g.add(x, term) } else { x };
@@ -507,7 +508,8 @@ fn integrals_and_their_derivatives() {
     }
 }
 
-/// A lane has the same bits alone as with any neighbours, including lanes that are slow, fail, or end at once.
+/// The bits of a lane are the same whether it is evaluated alone or with other lanes, even if these are slow, fail or
+/// end immediately.
 #[test]
 fn lanes_stand_alone() {
     let solvers = [
@@ -597,7 +599,7 @@ fn steps_are_limited() {
     assert!(value[0].is_nan() && gradient.iter().all(|g| g.is_nan()));
 }
 
-/// A malformed solver is refused with its line, and never causes a panic.
+/// A malformed solver is rejected with the number of its line, and never causes a panic.
 #[test]
 fn malformed_solvers_are_refused() {
     let mut graph = Graph::new();

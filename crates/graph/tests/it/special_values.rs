@@ -1,5 +1,6 @@
-//! Tests every operation at NaN, infinities, subnormal and huge numbers and zeros of both signs. Values, gradients and
-//! Hessian-vector products must end, fast and slow values must agree, and a lane's bits must not depend on other lanes.
+//! Tests every operation at NaN, infinities, subnormal and huge numbers and zeros of both signs. The evaluation of
+//! values, gradients and Hessian-vector products must end. Fast and slow values must agree, and the bits of a lane must
+//! not depend on other lanes.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, evaluate};
@@ -20,8 +21,8 @@ const SPECIAL: [f64; 12] = [
     -2.0,
 ];
 
-/// Returns whether an operation may return a number for a NaN argument. Comparisons, powers and selections may, by
-/// their definition.
+/// Returns whether an operation may return a number if an argument is NaN. By their definitions, comparisons, powers
+/// and selections may do so.
 fn may_be_finite(op: ElemOp, args: &[f64]) -> bool {
     match op {
         ElemOp::Eq | ElemOp::Lt | ElemOp::Le | ElemOp::Sign | ElemOp::Pivot | ElemOp::Select => {
@@ -36,7 +37,8 @@ fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
-/// Returns values, gradients and products at the draws, each a row of coordinates, in blocks of `lanes` lanes.
+/// Returns the values, gradients and Hessian-vector products at the draws, evaluated in blocks of `lanes` lanes. Each
+/// draw is a row of coordinates.
 fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<f64>; 3] {
     let dim = density.dim();
     let mut found = [Vec::new(), Vec::new(), Vec::new()];
@@ -81,8 +83,8 @@ fn everything(density: &GraphDensity, draws: &[Vec<f64>], lanes: usize) -> [Vec<
     found
 }
 
-/// Returns whether an argument is tested. Programs pass only data to arguments that are whole numbers, and refuse sizes
-/// above a limit.
+/// Returns whether an argument is a whole number, such as an order. Programs pass only data to such arguments, and
+/// reject sizes above a limit.
 fn counts(op: ElemOp, which: usize) -> bool {
     let name = op.name();
     which == 0 && name.starts_with("bessel_") || which == 2 && name == "wiener_ratio"
@@ -90,7 +92,7 @@ fn counts(op: ElemOp, which: usize) -> bool {
 
 fn draws(op: ElemOp) -> Vec<Vec<f64>> {
     let arity = op.arity();
-    // All combinations of three arguments would take minutes, so the test has one number of each kind.
+    // Testing all combinations of three arguments would take minutes, so only one number of each kind is used.
     let few = [f64::NAN, f64::INFINITY, f64::MAX, 5e-324, -0.0, 0.5];
     let special = if arity < 3 { &SPECIAL[..] } else { &few };
     let count = special.len().pow(arity as u32);
@@ -118,7 +120,7 @@ fn elementwise_operations_survive_special_values() {
         for simd in Simd::available() {
             let density = GraphDensity::new(&graph, Execution { simd, threads: 1 });
             let found = everything(&density, &draws, draws.len());
-            // Another number of lanes puts the draws at other positions of their vectors.
+            // With another number of lanes, the draws are at other positions of their SIMD vectors.
             let other = everything(&density, &draws, 7);
             for (k, (found, other)) in found.iter().zip(&other).enumerate() {
                 let parts = found.len() / draws.len();
@@ -248,7 +250,7 @@ fn structural_operations_survive_special_values() {
                     falls.push(format!("{name} {at} on {simd}: lanes are not their own"));
                 }
                 for ((draw, &fast), &slow) in draws.iter().zip(&found[0]).zip(&slow) {
-                    // Rounding determines the solution of a singular system.
+                    // The solution of a singular system depends on rounding errors.
                     let factored = name.contains("solve") || name == "cholesky";
                     if factored && draw.iter().all(|x| same(*x, draw[0])) {
                         continue;

@@ -43,7 +43,7 @@ proptest! {
             evaluate(graph, &[&z], None).concat().iter().map(|x| x.to_bits()).collect()
         };
         prop_assert_eq!(bits(&parsed), bits(&graph));
-        // A caller can extend a parsed graph, which recognises equal expressions again.
+        // A parsed graph can be extended, and equal expressions are recognised as in any other graph.
         let mut more = parsed;
         let before = more.len();
         let z = more.input_node(0);

@@ -1,13 +1,13 @@
-//! Simulation-based calibration, which tests whether a program's posteriors are calibrated for simulated parameters.
+//! Simulation-based calibration, which uses simulated data to test whether the posteriors of a program are calibrated.
 //!
-//! A Stan program does not separate its prior from its likelihood. A second program, the simulator, therefore draws
-//! parameters from the prior and data given the parameters in its generated quantities. Jensen fits the first program
-//! to each simulated data set and ranks every simulated parameter among the draws of its posterior. If program,
-//! simulator and fits agree, the ranks are uniform for every model (Talts, Betancourt, Simpson, Vehtari and Gelman
-//! 2018).
+//! A Stan program does not separate its prior from its likelihood. The user therefore supplies a second program, the
+//! simulator. In its generated quantities, the simulator draws parameters from the prior, and then data given these
+//! parameters. Jensen fits the first program to each simulated data set and computes the rank of every simulated
+//! parameter among the draws of its posterior. If the program, the simulator and the fits are consistent with each
+//! other, the ranks are uniformly distributed for every model (Talts, Betancourt, Simpson, Vehtari and Gelman 2018).
 //!
-//! The fits are tasks of [`fit_many`](crate::fit_many), so workers can share them, and a restart runs only the
-//! unfinished ones.
+//! The fits are tasks of [`fit_many`](crate::fit_many). Several workers can therefore share the fits, and a restart
+//! runs only the fits that have not finished.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -35,27 +35,29 @@ use crate::sample::row_major;
 use crate::stan::{self, Build};
 use crate::{Error, Generator};
 
-/// The smallest number of simulations for a verdict.
+/// The minimum number of simulations that a verdict needs.
 pub const FEWEST: usize = 20;
 
-/// A program that generates parameters and data as its generated quantities.
+/// A Stan program whose generated quantities are parameters and data.
 #[derive(Clone, Debug)]
 pub struct Simulator {
-    /// The name of the simulator in messages.
+    /// The name of the simulator that messages use.
     pub name: String,
     /// The Stan code of the simulator.
     pub text: String,
     /// The folders that are searched for included files.
     pub folders: Vec<PathBuf>,
-    /// The data that both programs use: sizes, covariates and constants of priors.
+    /// The data that both programs use: sizes, covariates and the constants of the priors.
     pub data: Option<DataFile>,
 }
 
-/// Returns the fits of `count` simulated data sets. Simulation i depends only on the seed and on i. Generated
-/// quantities with the name of a data variable become data. All others are compared with the program's variables.
+/// Returns the fits of `count` simulated data sets. The simulation with index i depends only on the seed and on i. A
+/// generated quantity that has the name of a data variable becomes part of the data. All other generated quantities are
+/// compared with the variables of the program.
 ///
 /// # Errors
-/// Fails if the simulator has an error, declares parameters, rejects a draw, or generates none of the program's data.
+/// Fails if the simulator has an error, declares parameters, rejects a draw, or generates none of the data that the
+/// program declares.
 pub fn simulate(
     fits: &Fits,
     simulator: &Simulator,
@@ -158,8 +160,8 @@ fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     out
 }
 
-/// Returns the names of a program's data block. If the data are a table, the function also inserts the number of rows
-/// under the names that the program uses for it.
+/// Returns the names of the variables in the data block of a program. If the data are a table, the function also
+/// inserts the number of rows under the names that the program uses for this number.
 fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     let includes = Includes::of_texts(fits.includes.clone());
     let checked = stan::check(&fits.text, &fits.model, &includes);
@@ -178,47 +180,48 @@ fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     Ok(program.data.iter().map(name).collect())
 }
 
-/// The tests of the ranks of one scalar.
+/// The tests of whether the ranks of one scalar are uniform.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// The name of the scalar.
+    /// The name of the tested scalar.
     pub name: String,
-    /// The tests of its ranks.
+    /// The results of the tests of its ranks.
     #[serde(flatten)]
     pub tests: Uniformity,
-    /// Whether the test rejects uniform ranks at the joint error rate of all scalars.
+    /// Whether the test rejects uniform ranks for this scalar at the joint error rate of all scalars.
     pub refuted: bool,
-    /// The description of the deviation from uniform ranks.
+    /// A description of how the ranks deviate from a uniform distribution.
     pub how: String,
     #[serde(skip)]
     ranks: Vec<u32>,
 }
 
-/// The result of a calibration.
+/// The result of a simulation-based calibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// Whether the calibration passed. It passes if the test rejects the ranks of no scalar and every simulation has
-    /// ranks.
+    /// Whether the calibration has passed. A calibration passes if the test rejects no scalar and if every simulation
+    /// has ranks.
     pub calibrated: bool,
-    /// The number of simulations that were fitted.
+    /// The number of simulated data sets that were fitted.
     pub simulations: usize,
-    /// The number of trusted fits.
+    /// The number of fits that were trusted.
     pub trusted: usize,
-    /// The number of simulations without ranks, because their fit failed or has too few draws.
+    /// The number of simulations without ranks. A simulation has no ranks if its fit failed or has too few draws.
     pub without_ranks: usize,
-    /// The number of draws per rank, which is one less than the number of possible ranks.
+    /// The number of draws that determine each rank. There is one more possible rank than there are draws.
     pub draws: usize,
-    /// The probability that the test rejects any scalar although all ranks are uniform.
+    /// The probability that the test rejects at least one scalar if all ranks are uniform.
     pub error_rate: f64,
-    /// The results of every scalar that the simulator generates and the program reports.
+    /// The tests of every scalar that the simulator generates and the program reports.
     pub parameters: Vec<Judged>,
 }
 
 impl Calibrated {
-    /// Judges the fits of simulated data, given one row per fit.
+    /// Tests the ranks from the fits of simulated data sets. `rows` contains one row per fit.
     ///
     /// # Errors
-    /// Fails if fewer than [`FEWEST`] rows have ranks, or if no scalar is both simulated and reported.
+    /// Fails if fewer than [`FEWEST`] rows contain ranks, or if the simulator generates no scalar that the program
+    /// reports.
     pub fn of(rows: &[&FitRow], seed: u64) -> Result<Self, Error> {
         let ranked: Vec<&&FitRow> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
         if ranked.len() < FEWEST {
@@ -271,7 +274,7 @@ impl Calibrated {
         })
     }
 
-    /// Returns the reasons why the calibration failed, one sentence each.
+    /// Returns the reasons why the calibration failed. Each reason is one sentence.
     pub fn warnings(&self) -> Vec<String> {
         let refuted = self.parameters.iter().filter(|p| p.refuted);
         let mut warnings: Vec<String> = refuted
@@ -292,7 +295,7 @@ impl Calibrated {
     }
 }
 
-/// Returns the ranks of all simulations as CSV, with one row per simulation.
+/// Formats the ranks as CSV with one row per simulation.
 pub fn ranks_csv(rows: &[&FitRow]) -> String {
     let names: Vec<&str> = match rows.iter().find(|row| !row.ranks.is_empty()) {
         Some(row) => row.ranks.iter().map(|(name, _)| name.as_str()).collect(),
@@ -300,7 +303,7 @@ pub fn ranks_csv(rows: &[&FitRow]) -> String {
     };
     let mut text = "simulation,seed,verdict".to_owned();
     for name in &names {
-        // Names of array elements contain commas.
+        // The names are quoted because the names of array elements contain commas.
         text += &format!(",\"{name}\"");
     }
     text.push('\n');

@@ -1,4 +1,4 @@
-//! Tests of the uniformity of ranks.
+//! Tests of whether ranks are uniformly distributed.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::{gamma_q, lgamma};
@@ -6,37 +6,39 @@ use serde::Serialize;
 
 use crate::Sample;
 
-/// The number of draws among which a value is ranked.
+/// The number of draws among which each simulated value is ranked.
 pub const DRAWS: usize = 99;
 
-/// The probability that the test rejects any scalar of a calibration although all ranks are uniform.
+/// The probability that the test rejects at least one scalar of a calibration if all ranks are uniform.
 pub const ERROR_RATE: f64 = 0.05;
 
-/// The possible numbers of bins of the χ² test. All of them divide the number of possible ranks. The test uses the
-/// largest number that gives an expected count of at least five per bin.
+/// The possible numbers of bins of the χ² test, all of which divide the number of possible ranks. The test uses the
+/// largest number of bins for which the expected count per bin is at least five.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
-/// The number of sets of uniform ranks for the envelope test is at least 4000 and at least 40 per scalar.
+/// The envelope test simulates sets of uniform ranks. The number of sets is at least the first constant, and at least
+/// the second constant times the number of scalars.
 const SETS: (usize, usize) = (4000, 40);
-/// The limit on the number of ranks in all sets together, if there are more than 4000 sets.
+/// The maximum total number of ranks in all simulated sets, if there are more than 4000 sets.
 const NUMBERS: usize = 40_000_000;
 
-/// The test results of one scalar's ranks.
+/// The results of the uniformity tests for the ranks of one scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Uniformity {
-    /// The χ² statistic of the rank counts in bins of equal width.
+    /// The χ² statistic of the counts of ranks in bins of equal width.
     pub chi_square: f64,
-    /// The degrees of freedom of the χ² test.
+    /// The number of degrees of freedom of the χ² test.
     pub degrees: usize,
     /// The p-value of the χ² test.
     pub chi_square_p: f64,
-    /// The p-value of the largest deviation of the empirical distribution function of the ranks from that of uniform
-    /// ranks. The tail probability measures each deviation. The verdict depends on this test alone.
+    /// The p-value of the envelope test. The test compares the empirical distribution function of the ranks with the
+    /// uniform distribution. The test measures the deviation at each rank by its tail probability and uses the largest
+    /// deviation. Only this test affects the verdict.
     pub ecdf_p: f64,
 }
 
-/// Returns the name and rank of each simulated scalar that a sample reports. The rank is among [`DRAWS`] equally spaced
-/// draws. The result is empty if the sample has fewer draws.
+/// Returns the name and the rank of each simulated scalar that the sample reports. The rank is computed among [`DRAWS`]
+/// equally spaced draws. The result is empty if the sample has fewer than [`DRAWS`] draws.
 pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
     let table = &sample.table;
     if table.len() < DRAWS {
@@ -64,17 +66,18 @@ pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// The distribution of the test statistic under uniform ranks, simulated.
+/// The simulated distribution of the statistic of the envelope test under uniform ranks.
 pub struct Null {
     count: usize,
-    /// For every rank except the last, the two-sided tail probability of each possible number of ranks up to that rank.
+    /// For every rank except the last, the two-sided tail probability of each possible count of ranks that do not
+    /// exceed it.
     tails: Vec<Vec<f64>>,
-    /// The smallest tail probability of each simulated set of uniform ranks, sorted.
+    /// The smallest tail probability of each simulated set of uniform ranks, in ascending order.
     smallest: Vec<f64>,
 }
 
 impl Null {
-    /// Simulates the distribution for `count` ranks of each of `scalars` scalars.
+    /// Simulates the distribution for `scalars` scalars, each of which has `count` ranks.
     pub fn new(count: usize, scalars: usize, seed: u64) -> Self {
         let tails = (1..=DRAWS).map(|k| tails(count, k as f64 / (DRAWS + 1) as f64));
         let mut null = Self {
@@ -111,7 +114,7 @@ impl Null {
         tails.fold(1.0, f64::min)
     }
 
-    /// Tests the ranks of one scalar.
+    /// Tests whether the ranks of one scalar are uniform.
     pub fn judge(&self, ranks: &[u32]) -> Uniformity {
         let found = self.smallest_tail(ranks);
         let as_small = self
@@ -139,8 +142,8 @@ impl Null {
         }
     }
 
-    /// Returns the lower and upper limits of the cumulative share at each rank except the last. Uniform ranks leave
-    /// this envelope with probability 0.05.
+    /// Returns, for each rank except the last, the lower and the upper limit of the fraction of ranks that do not
+    /// exceed it. Uniform ranks leave this envelope at some rank with probability 0.05.
     pub fn envelope(&self) -> Vec<(f64, f64)> {
         let least = self.smallest[self.smallest.len() / 20];
         let share = |n: usize| n as f64 / self.count as f64;
@@ -154,7 +157,7 @@ impl Null {
     }
 }
 
-/// Computes `2 min(P(X ≤ n), P(X ≥ n))` for a binomial variable X and every n.
+/// Computes `2 min(P(X ≤ n), P(X ≥ n))` for every n, where X is a binomial variable.
 fn tails(count: usize, p: f64) -> Vec<f64> {
     let total = count as f64;
     let mass = |n: usize| {
@@ -175,7 +178,7 @@ fn tails(count: usize, p: f64) -> Vec<f64> {
     both.collect()
 }
 
-/// Returns a description of the deviation of the ranks from uniformity.
+/// Returns a description of how the ranks deviate from a uniform distribution.
 pub fn shape(ranks: &[u32]) -> &'static str {
     let count = ranks.len() as f64;
     let positions = || {
@@ -185,7 +188,8 @@ pub fn shape(ranks: &[u32]) -> &'static str {
     };
     let mean = positions().sum::<f64>() / count;
     let spread = positions().map(|x| (x - 0.5) * (x - 0.5)).sum::<f64>() / count;
-    // Uniform positions have mean ½ and variance 1/12. Their squared deviation from the mean has variance 1/180.
+    // Uniform positions have mean ½ and variance 1/12. The squared deviation of a uniform position from ½ has variance
+    // 1/180.
     let shift = (mean - 0.5) * (12.0 * count).sqrt();
     let width = (spread - 1.0 / 12.0) * (180.0 * count).sqrt();
     match (shift, width) {
@@ -220,7 +224,8 @@ mod tests {
             envelope += u32::from(found.ecdf_p < 0.05);
             chi_square += u32::from(found.chi_square_p < 0.05);
         }
-        // The expected share is 0.05, and 0.005 is its standard error. The simulated sets add an error of 0.003.
+        // The expected fraction is 0.05 with a standard error of 0.005. The simulation of the envelope adds an error of
+        // 0.003.
         for share in [envelope, chi_square].map(|n| f64::from(n) / repeats as f64) {
             assert!((share - 0.05).abs() < 0.018, "{share}");
         }
@@ -259,7 +264,7 @@ mod tests {
             let middle = (k + 1) as f64 / 100.0;
             assert!(low <= middle && middle <= high && high - low < 0.4);
         }
-        // P(X ≤ 2) = 56/1024 for ten trials with probability ½.
+        // P(X ≤ 2) is 56/1024 for ten trials with success probability ½.
         assert!((tails(10, 0.5)[2] - 112.0 / 1024.0).abs() < 1e-12);
         assert!((tails(10, 0.5)[8] - 112.0 / 1024.0).abs() < 1e-12);
     }

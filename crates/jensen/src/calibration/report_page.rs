@@ -1,4 +1,4 @@
-//! The report of a calibration.
+//! The report of a simulation-based calibration.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
@@ -8,7 +8,7 @@ use super::{Calibrated, DRAWS, Judged};
 
 const SHOWN: usize = 24;
 
-/// Returns the report of a calibration.
+/// Returns the report of a simulation-based calibration.
 pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) -> Report {
     let (tone, headline) = match calibrated.calibrated {
         true => (Tone::Good, "No test rejects the calibration"),
@@ -76,7 +76,8 @@ pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) 
     }
 }
 
-/// Plots the distribution function of the ranks minus that of uniform ranks, with its envelope.
+/// Plots the empirical distribution function of the ranks minus the uniform distribution function, with the envelope of
+/// this difference.
 fn difference(ranks: &[u32], envelope: &[(f64, f64)]) -> Chart {
     let quantile = |k: usize| (k + 1) as f64 / (DRAWS + 1) as f64;
     let share = |k: usize| {

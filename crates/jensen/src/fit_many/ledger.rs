@@ -1,4 +1,4 @@
-//! The folder with the results of many fits.
+//! The result folder of many fits, with one row per fit.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ const ROWS: &str = "rows.jsonl";
 
 const FITS: &str = "fits.txt";
 
-/// The file of the table, whose rows are in the order of the tasks.
+/// The name of the file that contains the table. The rows of the table are in the order of the tasks.
 pub const TABLE: &str = "table.csv";
 
-/// The folder of the results. Only one process can lock it at a time.
+/// A folder that stores the rows of many fits. Only one process at a time can lock it.
 pub struct Ledger {
     folder: PathBuf,
     rows: HashMap<(String, String, u64), FitRow>,
@@ -26,11 +26,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the folder, or creates it. Rows of earlier runs are kept, except those of failed fits: these are pending
-    /// again, because a failure may come from the machine, such as too little memory for a thread.
+    /// Opens the folder, or creates it if it does not exist. The function keeps the rows of earlier runs, except the
+    /// rows of failed fits. The tasks of failed fits become pending again, because a fit may have failed for lack of a
+    /// resource of the machine, such as memory for a thread.
     ///
     /// # Errors
-    /// Fails if the folder has other files or rows of other fits, or if it cannot be written.
+    /// Fails if the folder contains foreign files or rows of other fits, or if it cannot be written.
     pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
         create_folder(folder).map_err(Error::output)?;
         let claim = Claim::of(folder).map_err(Error::output)?;
@@ -47,8 +48,8 @@ impl Ledger {
             }
             None => {
                 let there = jensen_data::list_folder(folder).map_err(Error::output)?;
-                // A first start that was killed before it stored a digest leaves rows without a digest and temporary
-                // files.
+                // If a first run was killed before it stored a digest, the folder contains rows without a digest and
+                // temporary files.
                 let hidden = |file: &Path| {
                     let name = file.file_name().unwrap_or_default();
                     name.to_string_lossy().starts_with('.')
@@ -74,13 +75,13 @@ impl Ledger {
         })
     }
 
-    /// Returns the indices of the tasks that have no row.
+    /// Returns the indices of the tasks that do not have a row yet.
     pub fn pending(&self, tasks: &[Task]) -> Vec<usize> {
         let missing = |at: &usize| self.row(&tasks[*at]).is_none();
         (0..tasks.len()).filter(missing).collect()
     }
 
-    /// Stores a row. The row is on disk when the function returns.
+    /// Stores a row and returns after the row has been written to disk.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -91,7 +92,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes the table of the finished tasks and returns their rows.
+    /// Writes the table with the rows of all finished tasks and returns these rows.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -108,7 +109,7 @@ impl Ledger {
     }
 }
 
-/// The rows of an earlier run without those of failed fits, which also leave the file.
+/// Returns the rows of an earlier run without the rows of failed fits, which are also removed from the file.
 fn continued(path: &Path) -> Result<(Vec<FitRow>, TraceWriter), Error> {
     let mut rows: Vec<FitRow> = read_trace(path)?;
     let all = rows.len();

@@ -1,10 +1,11 @@
-//! Many fits of one program, to every data set with every seed.
+//! Many fits of the same program, with several data sets and several seeds.
 //!
-//! A task is a pure function, [`Fits::row`], from program, data set, seed and settings to a [`FitRow`]. The driver
-//! distributes tasks over threads, processes or machines in any order and repeats lost tasks. It passes the rows to a
-//! [`Ledger`], which owns the folder, appends each row to `rows.jsonl` and syncs the file. Finished rows are therefore
-//! never lost, and a restart runs only the remaining tasks. The table lists the rows in the order of the tasks, so its
-//! bytes, apart from the seconds, do not depend on the number of workers.
+//! A task consists of a program, a data set, a seed and settings. The function [`Fits::row`] computes a [`FitRow`] from
+//! a task and from nothing else. The driver may distribute the tasks over threads, processes or machines in any order,
+//! and repeats tasks whose worker was lost. The driver passes the rows to a [`Ledger`], which owns the folder. The
+//! ledger appends each row to the file `rows.jsonl` and syncs the file, so that finished rows are never lost and a
+//! restart runs only the remaining tasks. The table lists the rows in the order of the tasks. The contents of the
+//! table, except for the elapsed time, do not depend on the number of workers.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -33,38 +34,40 @@ use crate::program::{FitRequest, Includes, Program, Source};
 use crate::stan::{self, Halt};
 use crate::{Error, Fitted};
 
-/// The program and the settings of many fits.
+/// The program and the settings that many fits share.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fits {
-    /// The name of the program in messages.
+    /// The name of the program that messages use.
     pub model: String,
     /// The Stan code of the program.
     pub text: String,
-    /// The text of each included file, by the name in the program. A worker therefore needs no folder.
+    /// The texts of the included files, by the names that the program uses. Workers therefore do not need the folders
+    /// of these files.
     pub includes: BTreeMap<String, String>,
-    /// The settings of each fit. Each task sets its own seed.
+    /// The settings of each fit, except for the seed, which belongs to the task.
     pub request: FitRequest,
 }
 
-/// A data set.
+/// A data set, which is either a text or a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Given {
-    /// The name of the data set in the table, which is the path of its file if `text` is `None`.
+    /// The name of the data set in the table. If `text` is `None`, the name is the path of the data file.
     pub name: String,
-    /// The data as Stan JSON, or `None` if they are in a file.
+    /// The data in Stan's JSON format, or `None` if the data are in a file.
     pub text: Option<String>,
 }
 
-/// The task of one fit.
+/// A task, which describes one fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// The data of the fit.
+    /// The data set of the fit.
     pub data: Given,
-    /// The SHA-256 of the data.
+    /// The SHA-256 digest of the data.
     pub digest: String,
     /// The seed of the fit.
     pub seed: u64,
-    /// The names and values of the simulated scalars. If there are any, the row contains their ranks among the draws.
+    /// The names and values of the simulated scalars. If the list is not empty, the row contains the rank of each value
+    /// among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truth: Vec<(String, f64)>,
 }
@@ -92,7 +95,7 @@ impl Given {
         }
     }
 
-    /// A missing file also has a digest, and the row of its task reports the error.
+    /// A missing file also receives a digest, so that the row of its task can report the error.
     fn digest(&self) -> String {
         let bytes = match &self.text {
             None => read_bytes(self.name.as_ref()).unwrap_or_default(),
@@ -107,10 +110,10 @@ fn hex(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a task for every data set and seed. The tasks of the first data set come first.
+/// Returns one task for every combination of a data set and a seed. All tasks of the first data set come first.
 ///
 /// # Errors
-/// Fails if there are no tasks, or two tasks are equal.
+/// Fails if there are no tasks or if two tasks are equal.
 pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     if data.is_empty() || seeds.is_empty() {
         return Err(Error::setting(
@@ -139,11 +142,11 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     Ok(tasks)
 }
 
-/// Parses seeds: a number such as `7`, a range such as `1..20` that includes both ends, or a comma-separated list of
-/// numbers and ranges.
+/// Parses a list of seeds, which is a number such as `7`, a range such as `1..20` that includes both ends, or a
+/// comma-separated list of numbers and ranges.
 ///
 /// # Errors
-/// Fails with [`Error::Setting`], whose message has an example.
+/// Fails with [`Error::Setting`], whose message contains an example.
 pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
     let wrong = || Error::Setting(format!("`{text}`: expected seeds such as 1..20 or 1,2,5"));
     let mut seeds = Vec::new();
@@ -160,10 +163,10 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
 }
 
 impl Fits {
-    /// Creates the fits for a request. `folders` are searched for included files.
+    /// Creates the fits for a request. The function searches `folders` for included files.
     ///
     /// # Errors
-    /// Fails if a setting is invalid, or if the program is invalid with any data.
+    /// Fails if a setting is invalid, or if the program has an error that does not depend on the data.
     pub fn new(
         model: &str,
         text: &str,
@@ -185,7 +188,8 @@ impl Fits {
         })
     }
 
-    /// The digest covers everything except data and seeds that affects the rows, including the version of Jensen.
+    /// The digest covers everything that affects the rows except the data and the seeds. This includes the version of
+    /// Jensen.
     fn digest(&self) -> String {
         let request = FitRequest {
             seed: None,
@@ -201,8 +205,8 @@ impl Fits {
         hex(&serde_json::to_vec(&all).expect("plain settings"))
     }
 
-    /// Fits the data of a task on the current thread pool and returns the row. If the fit fails, the row states the
-    /// reason. The result is `None` if the task was cancelled.
+    /// Fits the program to the data of a task on the current thread pool and returns the row. If the fit fails, the row
+    /// contains the reason. Returns `None` if the task was cancelled.
     pub fn row(
         &self,
         task: &Task,

@@ -1,4 +1,4 @@
-//! A row of the table: the result of one fit.
+//! A row of the table, which contains the result of one fit.
 
 use std::collections::HashMap;
 
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 
-/// The verdict on a fit without a result.
+/// The verdict in the row of a fit that failed without a result.
 const FAILED: &str = "failed";
 
-/// The result of one fit as a row. Numbers are absent if they are not finite or if the fit failed.
+/// The row of the table that describes one fit. Numbers are absent if they are not finite or if the fit failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FitRow {
     /// The name of the data set.
     pub data: String,
-    /// The SHA-256 of the data.
+    /// The SHA-256 digest of the data.
     pub digest: String,
     /// The seed.
     pub seed: u64,
-    /// `trusted`, `not trusted` or `failed`.
+    /// The verdict: `trusted`, `not trusted` or `failed`.
     pub verdict: String,
     /// The ELBO in nats.
     pub elbo: Option<f64>,
-    /// The standard error of `elbo`.
+    /// The Monte Carlo standard error of `elbo`, in nats.
     pub elbo_se: Option<f64>,
-    /// The Pareto k̂.
+    /// The Pareto k̂ of the importance weights.
     pub khat: Option<f64>,
-    /// The wall-clock seconds, including compilation.
+    /// The wall-clock time in seconds, including the time for compilation.
     pub seconds: f64,
-    /// The reason for the failure, or the reasons not to trust the result.
+    /// The reason why the fit failed, or the reasons not to trust its result.
     pub message: String,
     /// The name, mean and standard deviation of every scalar.
     pub parameters: Vec<(String, Option<f64>, Option<f64>)>,
-    /// The rank of every simulated scalar among the draws, if the data are simulated.
+    /// The rank of every simulated scalar among the draws. The list is empty unless the data are simulated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(String, u32)>,
 }
@@ -94,14 +94,15 @@ impl FitRow {
         self.verdict == FAILED
     }
 
-    /// Returns whether the fit is trusted.
+    /// Returns whether the verdict trusts the fit.
     pub fn is_trusted(&self) -> bool {
         self.verdict == "trusted"
     }
 }
 
-/// Returns rows as CSV. The common columns come first. They are followed by `mean(NAME)` and `sd(NAME)` of every scalar
-/// of any fit, in the order of their first occurrence. A cell is empty if the fit has no such scalar.
+/// Formats rows as CSV. The columns that all fits share come first. These columns are followed by `mean(NAME)` and
+/// `sd(NAME)` for every scalar of any fit, in the order in which the scalars first occur. A cell is empty if the fit
+/// has no scalar of this name.
 pub fn table(rows: &[&FitRow]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut positions = HashMap::new();

@@ -1,4 +1,4 @@
-//! The folder of a fit job, which a new run claims and a later command opens.
+//! The folder of a fit job. A new run claims the folder, and later commands open it.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -18,10 +18,10 @@ pub(super) const REQUEST: &str = "run.json";
 
 const LAYOUT: u64 = 1;
 
-/// Checks that a run resumes in its own folder.
+/// Checks that a resumed run writes to the folder of the stored run.
 ///
 /// # Errors
-/// Fails if `out` is a different folder.
+/// Fails if `out` is given and is a different folder.
 pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     match out {
         Some(out) if out.canonicalize().ok() != resumed.canonicalize().ok() => Err(Error::Setting(
@@ -31,11 +31,12 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Prepares a folder for a new run of `command`. The caller has locked the folder. The function moves a finished fit
-/// aside and removes all other files of an earlier run, including the `own` files of the job.
+/// Prepares a folder, which the caller has locked, for a new run of `command`. If the folder contains a finished fit,
+/// the function moves it aside. The function removes all other files of an earlier run, including the files in `own`
+/// that only this job writes.
 ///
 /// # Errors
-/// Fails if the folder is not empty and belongs to no run of this command, or if it cannot be written.
+/// Fails if the folder is not empty and does not contain a run of this command, or if it cannot be written.
 pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     let folder = RunDir::create(path, command).map_err(Error::output)?;
     folder.make_room().map_err(Error::output)?;
@@ -43,17 +44,17 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
         .iter()
         .try_for_each(|name| remove_file(&folder.path().join(name)));
     if let Err(error) = removed {
-        // The error to report is the one that made the call necessary.
+        // An error of this call is ignored, because the original error is more important to the user.
         drop(folder.bring_back());
         return Err(Error::output(error));
     }
     Ok(folder)
 }
 
-/// Opens the folder of an earlier run of `command` and checks the digests of its files.
+/// Opens the folder of an earlier run of `command` and verifies the digests of its files.
 ///
 /// # Errors
-/// Fails if the folder does not belong to that command, or one of its files has changed.
+/// Fails if the folder does not belong to this command or if one of its files has changed.
 pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {
@@ -77,16 +78,16 @@ pub(super) fn write_request(folder: &RunDir, request: &impl Serialize) -> Result
     write_atomic_bytes(&folder.path().join(REQUEST), text.as_bytes()).map_err(Error::output)
 }
 
-/// Returns whether the folder has the request of a fit job.
+/// Returns whether the folder contains the request of a fit job.
 pub fn has_request(folder: &RunDir) -> bool {
     folder.path().join(REQUEST).is_file()
 }
 
-/// Reads the request of a fit job. Unknown names are errors if the type denies unknown fields, as all requests of this
-/// crate do.
+/// Reads the request of a fit job from the folder. If the type denies unknown fields, as all requests of this crate do,
+/// an unknown name is an error.
 ///
 /// # Errors
-/// Fails if the file is missing, damaged or has another layout.
+/// Fails if the file is missing or damaged, or if its layout has another version.
 pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     let path = folder.path().join(REQUEST);
     let damaged = |error| Error::Input(format!("`{}` is damaged: {error}", path.display()));
@@ -106,10 +107,11 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
     serde_json::from_value(stored).map_err(damaged)
 }
 
-/// Reads the approximation of a finished run. `again` is the command that would finish the run, for the error message.
+/// Reads the approximation that a finished run has stored. The error message recommends the command `again` to finish
+/// the run.
 ///
 /// # Errors
-/// Fails if the run has not finished, or the file cannot be read.
+/// Fails if the run has not finished or if the file cannot be read.
 pub fn approximation(folder: &RunDir, again: &str) -> Result<Vec<u8>, Error> {
     Digests::archive(folder, Artefact::Approximation)?.ok_or_else(|| {
         Error::Input(format!(
@@ -119,21 +121,22 @@ pub fn approximation(folder: &RunDir, again: &str) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// Returns the error of a damaged approximation.
+/// Creates the error for an approximation file that is damaged.
 pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
     let path = folder.artefact(Artefact::Approximation);
     Error::Input(format!("`{}`: {error}", path.display()))
 }
 
 pub(super) struct Position {
-    /// The last checkpoint, with the identity of the continuing run.
+    /// The last checkpoint of the stored run. The identity in this checkpoint has been replaced by the identity of the
+    /// resumed run.
     pub(super) checkpoint: Checkpoint,
     pub(super) records: Vec<Record>,
 }
 
-/// Returns the state from which a stored run continues, or `None` if there is no checkpoint. The function rejects the
-/// checkpoint of another run unless `force` is set. Budgets may differ. The function does not change the folder, so a
-/// rejected resume leaves it intact.
+/// Returns the state from which a stored run resumes, or `None` if the folder contains no checkpoint. The function
+/// rejects the checkpoint of another run unless `force` is true. The budgets of the two runs may differ. The function
+/// does not change the folder, so the folder remains intact if the resume is rejected.
 pub(super) fn position<S: Job>(
     folder: &RunDir,
     job: &S,
@@ -169,7 +172,7 @@ pub(super) fn position<S: Job>(
         ));
     }
     job.can_go_on_from(&checkpoint.identity)?;
-    // The loop compares again and must accept the differences that were accepted here.
+    // The loop compares the identities again, so the checkpoint must contain the values that were accepted here.
     checkpoint.version = env!("CARGO_PKG_VERSION").to_owned();
     checkpoint.identity = present;
     let mut records: Vec<Record> = read_trace(&folder.artefact(Artefact::Trace))?;
@@ -198,7 +201,7 @@ fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
         } else if difference.field != "seed"
             || !changes.iter().any(|text| text.starts_with("seed:"))
         {
-            // Most settings include the seed, so the difference may be listed already.
+            // Most settings include the seed, so this difference may already be in the list.
             changes.push(difference.to_string());
         }
     }

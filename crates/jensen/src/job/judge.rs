@@ -1,53 +1,53 @@
-//! The verdict on a run. No other module sets `trusted`.
+//! The verdict on a run. No other module sets the field `trusted`.
 
 use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The largest final temperature that counts as T = 1.
+/// The largest final temperature that is treated as T = 1.
 ///
-/// Cooling schedules end exactly at 1. Temperatures that are inferred without a schedule converge either near 1 or far
-/// from it. A difference of 0.01 is too small to change an assignment, but large compared with the remaining distance
-/// of a temperature that converges to 1.
+/// Cooling schedules end exactly at T = 1. Without a schedule, inferred temperatures converge either to a value near 1
+/// or to a value far from 1. A difference of 0.01 is too small to change an assignment. This difference is large
+/// compared with the distance from 1 that a converging temperature still has at the end of a run.
 const COLD: f64 = 1.01;
 
-/// The condition under which a run is complete.
+/// The condition under which a run counts as complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
-    /// The run continues until a stopping rule is met.
+    /// The run is complete when a stopping rule is met.
     UntilItConverges,
-    /// The method determines whether the run converged.
+    /// The method itself determines whether the run has converged.
     Judged,
-    /// The run has a planned number of iterations. A stopping rule may end it early.
+    /// The run has a planned number of iterations, but a stopping rule may end it earlier.
     Planned {
         /// The planned number of iterations.
         iterations: u64,
-        /// The description of a completed run, such as `completed all passes: 10`.
+        /// The text that describes a completed run, such as `completed all passes: 10`.
         made: String,
     },
 }
 
-/// The comparison of a fit with a plain baseline model. A fit with a score below `least` is not trusted.
+/// The comparison of a fit with a plain baseline model. The fit is not trusted if its score is lower than `least`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// The name of the plain model, such as `one component`.
+    /// The name of the baseline model, such as `one component`.
     pub model: String,
-    /// The score of the baseline, in `unit`.
+    /// The score of the baseline model, in `unit`.
     pub score: f64,
-    /// The score of the fit.
+    /// The score of the fit, in `unit`.
     pub fit: f64,
-    /// The smallest score at which the fit is trusted: the score of the baseline minus an allowance for the complexity
-    /// of the requested model.
+    /// The lowest score for which the fit is trusted. This threshold is the score of the baseline minus an allowance
+    /// for the complexity of the requested model.
     pub least: f64,
     /// The unit of the scores, such as `nats of the bound`.
     pub unit: String,
-    /// The advice for a fit that is worse.
+    /// The advice for the user if the score of the fit is too low.
     #[serde(skip)]
     pub advice: String,
 }
 
 impl Baseline {
-    /// Returns the line of the output that states both scores.
+    /// Returns the line of the output that compares the scores of the fit and of the baseline.
     pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
@@ -66,29 +66,29 @@ impl Baseline {
     }
 }
 
-/// The information on which the verdict about a run is based.
+/// The observations on which the verdict about a run is based.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// The status at the end of the run.
     pub status: Status,
     /// The condition under which the run is complete.
     pub work: Work,
-    /// The advice for a bad status, if it differs from the advice of the status itself.
+    /// The advice that replaces the advice of the status if the run did not succeed, or `None` to keep the latter.
     pub advice: Option<&'static str>,
-    /// The final temperature, which is 1 without tempering.
+    /// The temperature at the end of the run, which is 1 if the fit does not use tempering.
     pub temperature: f64,
-    /// The advice for a run that ended at a temperature above 1.
+    /// The advice for the user if the final temperature is above 1.
     pub cooling: String,
     /// Further reasons not to trust the result.
     pub against: Verdict,
-    /// The comparison with a plain model.
+    /// The comparison with a plain baseline model, or `None` if there is no baseline.
     pub baseline: Option<Baseline>,
-    /// Notes that are not reasons against the result.
+    /// Remarks for the user that do not affect the verdict.
     pub notes: Vec<String>,
 }
 
 impl Evidence {
-    /// Returns evidence with only a status, at temperature 1.
+    /// Returns evidence that contains only a status, with temperature 1 and without further reasons.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -120,31 +120,31 @@ impl Evidence {
     }
 }
 
-/// The common fields of every `fit.json`.
+/// The fields that every `fit.json` has, whatever the kind of fit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The version of the file's layout, or 0 if the file does not state it.
+    /// The version of the layout of the file, or 0 if the file does not contain a version.
     #[serde(default)]
     pub format: u32,
-    /// The status at the end of the run, with advice.
+    /// The status at the end of the run, with advice for the user.
     pub status: String,
-    /// Whether a stopping rule is met.
+    /// Whether the run met a stopping rule.
     #[serde(default)]
     pub converged: bool,
-    /// Whether the result is trusted. A result is trusted if the run converged or completed its plan at temperature 1,
-    /// if it is no worse than the baseline, and if there is no other reason against it.
+    /// Whether the result is trusted. The run must have converged or completed its plan at temperature 1, the score
+    /// must not be lower than the baseline allows, and there must be no other reason against the result.
     #[serde(default)]
     pub trusted: bool,
-    /// The reasons not to trust the result, followed by notes.
+    /// The reasons not to trust the result, followed by remarks that do not affect the verdict.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The comparison with a plain model.
+    /// The comparison with a plain baseline model, or `None` if there is no baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
 }
 
 impl Judgement {
-    /// Returns the comparison with the plain model for the report.
+    /// Returns the comparison with the baseline model in the form that the report shows.
     pub fn fact(&self) -> Option<Fact> {
         let Baseline {
             model, score, unit, ..
@@ -152,7 +152,7 @@ impl Judgement {
         Some(Fact::new(model, format!("{score:.4}"), unit))
     }
 
-    /// Judges a run with the given number of iterations.
+    /// Computes the verdict on a run from its evidence and its number of iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
         let ending = Reason::new(

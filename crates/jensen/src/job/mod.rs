@@ -1,10 +1,11 @@
-//! The workflow of all kinds of fits: Stan programs, topics, mixtures, factors, latent Gaussian models and
+//! The workflow that all kinds of fits share: Stan programs, topics, mixtures, factors, latent Gaussian models and
 //! auto-encoders.
 //!
-//! A [`Job`] defines its request, identity, memory and budget, runs, and reports its result. [`carry_out`] does the
-//! rest for all jobs. It checks the memory, claims or opens the folder, finds the state of a stored run, writes the
-//! trace and checkpoints, judges the result, and writes every file, with `fit.json` last. All callers therefore get the
-//! same verdict and the same files.
+//! An implementation of [`Job`] defines the request, the identity, the memory and the budget of a fit, runs the fit,
+//! and describes its result. The function [`carry_out`] performs all remaining steps in the same way for all jobs. The
+//! function checks the memory, claims or opens the folder, finds the state of a stored run, writes the trace and the
+//! checkpoints, and determines the verdict. At the end, the function writes all files, with `fit.json` last. All
+//! callers therefore receive the same verdict and the same files.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -15,8 +16,8 @@
 //! | [`request`] | merging given and stored settings, and listing them |
 //! | [`words`] | parsing values of settings |
 //!
-//! This module does not print, read a clock or handle Ctrl-C. The caller's [`Around`] provides the observer, the clock
-//! and the flag to cancel the run.
+//! This module does not print, read a clock or handle Ctrl-C. The [`Around`] that the caller passes contains the
+//! observer, the clock and the cancellation flag.
 
 pub mod folder;
 mod judge;
@@ -35,27 +36,27 @@ use serde::Serialize;
 use crate::Error;
 pub use judge::{Baseline, Evidence, Judgement, Work};
 
-/// The default number of seconds between checkpoints.
+/// The default time between two checkpoints in seconds.
 pub const CHECKPOINT_EVERY: f64 = 30.0;
 
-/// The default limit on the memory of a fit, in bytes.
+/// The default maximum memory of a fit, in bytes.
 pub const MEMORY_LIMIT: u64 = 8 << 30;
 
-/// A fit that a caller can run.
+/// A fit that [`carry_out`] can run.
 pub trait Job {
-    /// The settings, as stored in `run.json`.
+    /// The settings that are stored in `run.json`.
     type Request: Serialize;
-    /// The part of the result that is computed from the records of a run.
+    /// The data that the job collects from the records of a run.
     type Course: Course;
-    /// The result of a run.
+    /// The result that a run returns.
     type Output;
-    /// The contents of `fit.json`, including a [`Judgement`].
+    /// The contents of `fit.json`, which include a [`Judgement`].
     type Summary: Serialize;
 
-    /// Returns the name of the command, which marks its result folders.
+    /// Returns the name of the command, which is stored in its result folders.
     fn command(&self) -> &'static str;
 
-    /// Returns the names of the files that only this kind of job writes. A new run removes them from its folder.
+    /// Returns the names of the files that only this kind of job writes. A new run removes these files from its folder.
     fn own_files(&self) -> &'static [&'static str] {
         &[]
     }
@@ -63,65 +64,66 @@ pub trait Job {
     /// Returns the request.
     fn request(&self) -> &Self::Request;
 
-    /// Returns copies of the inputs that a reader of the folder needs.
+    /// Returns copies of the input files that commands need when they read the folder later.
     fn inputs(&self) -> Vec<File<'_>> {
         Vec::new()
     }
 
-    /// Returns the identity, which contains everything that determines the bits of a run.
+    /// Returns the identity of the run, which contains everything that affects the results bitwise.
     fn identity(&self) -> Identity;
 
-    /// Returns JSON pointers to the settings in the identity that may differ when a run resumes. They are limits on the
-    /// length of the run, and values that depend on the build instead of a flag.
+    /// Returns JSON pointers to those settings of the identity that may change when a run resumes. Such settings are
+    /// limits on the length of the run, and values that depend on the build of Jensen rather than on a flag.
     fn budgets(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Returns the memory that the job needs.
+    /// Returns the memory that the job needs, with advice on how to reduce it.
     fn need(&self) -> Need;
 
-    /// Returns the budget of the run.
+    /// Returns the limits on the iterations and the time of the run.
     fn budget(&self) -> Budget;
 
-    /// Checks differences from a stored run that `force` cannot override.
+    /// Checks for differences from a stored run that even `force` does not allow.
     ///
     /// # Errors
-    /// Fails if this run cannot continue from the stored state.
+    /// Fails if this run cannot resume from the stored state.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let _ = stored;
         Ok(())
     }
 
-    /// Returns an empty collector for the records of a run, including those before a resume.
+    /// Returns an empty collector. The collector will receive the records of the whole run, including the records
+    /// before a resume.
     fn course(&self) -> Self::Course;
 
-    /// Runs the fit and computes its result.
+    /// Runs the fit and returns its result.
     ///
     /// # Errors
-    /// Fails if there is no result. An untrusted result is not an error.
+    /// Fails if there is no result. A result that is not trusted is not an error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
-    /// Checks that no other process changed the input files during the run.
+    /// Checks that no other process has changed the input files during the run.
     ///
     /// # Errors
-    /// Fails if a file has changed.
+    /// Fails if an input file has changed.
     fn check_sources(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Adds information from the records of the whole run to the result.
+    /// Adds information to the result that depends on the records of the whole run.
     fn complete(&self, made: &mut Finished<Self>) {
         let _ = made;
     }
 
-    /// Returns the evidence for the verdict.
+    /// Returns the evidence on which the verdict is based.
     fn evidence(&self, made: &Finished<Self>) -> Evidence;
 
     /// Returns the contents of `fit.json`.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// Returns the files of the result except `fit.json`, the most important first. The workflow calls this method only
-    /// if there is a folder. The method may add the time that it took to the summary.
+    /// Returns the files of the result except `fit.json`, starting with the most important file. The workflow calls
+    /// this method only if the results are stored in a folder. The method may add its own running time to the summary.
     fn files<'a>(
         &'a self,
         made: &'a Finished<Self>,
@@ -130,54 +132,54 @@ pub trait Job {
     ) -> Vec<File<'a>>;
 }
 
-/// A collector of the records of a run.
+/// A collector that receives the records of a run.
 pub trait Course {
-    /// Adds a record.
+    /// Receives the next record of the run.
     fn add(&mut self, record: &Record);
 }
 
-/// A finished run.
+/// The result of a run that has ended, before the verdict.
 pub struct Finished<S: Job + ?Sized> {
-    /// The result.
+    /// The result that the run returned.
     pub output: S::Output,
-    /// The collected records.
+    /// The data that the job collected from the records.
     pub course: S::Course,
-    /// The status of the run at the end.
+    /// The status at the end of the run.
     pub status: Status,
-    /// The number of iterations, including those before a resume.
+    /// The number of iterations, which includes the iterations before a resume.
     pub iterations: u64,
-    /// The wall-clock seconds, including those before a resume.
+    /// The wall-clock time in seconds, which includes the time before a resume.
     pub seconds: f64,
 }
 
-/// A completed fit job.
+/// The result of a completed fit job, with its verdict.
 pub struct Done<S: Job> {
-    /// The finished run.
+    /// The result of the run.
     pub made: Finished<S>,
     /// The contents of `fit.json`.
     pub summary: S::Summary,
-    /// Whether the result is trusted.
+    /// Whether the verdict trusts the result.
     pub trusted: bool,
-    /// The folder of the written files, if there is one.
+    /// The folder that contains the files, or `None` if the job stored no files.
     pub folder: Option<PathBuf>,
 }
 
-/// The memory that a job needs, with advice for reducing it.
+/// The memory that a job needs, with advice on how to reduce it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
-    /// The part of the job that needs the memory, such as `100 topics of 5000 words`.
+    /// The part of the job that needs most of the memory, such as `100 topics of 5000 words`.
     pub what: String,
-    /// The approximate number of bytes.
+    /// The approximate number of bytes that the job needs.
     pub bytes: u64,
-    /// The advice for using less memory.
+    /// Advice on how to reduce the memory.
     pub advice: String,
 }
 
 impl Need {
-    /// Checks that the job needs at most `limit` bytes.
+    /// Checks that the job does not need more than `limit` bytes.
     ///
     /// # Errors
-    /// Fails with [`Error::Memory`] if it needs more.
+    /// Fails with [`Error::Memory`] if the job needs more than `limit` bytes.
     pub fn check(&self, limit: u64) -> Result<(), Error> {
         if self.bytes <= limit {
             return Ok(());
@@ -191,50 +193,51 @@ impl Need {
     }
 }
 
-/// The folder of the results.
+/// The folder in which the results are stored.
 pub enum ResultFolder {
-    /// The run keeps no files.
+    /// The run stores no files.
     None,
-    /// A new run in this folder.
+    /// A new run stores its files in this folder.
     New(PathBuf),
-    /// A new run in a folder that the caller has already claimed and locked.
+    /// A new run stores its files in this folder, which the caller has already claimed and locked.
     Taken(RunDir, Claim),
-    /// The continuation of a stored run in its folder.
+    /// A stored run resumes in its own folder.
     Resumed {
         /// The folder of the stored run.
         folder: RunDir,
-        /// Whether to continue even if settings differ.
+        /// Whether to resume even if settings differ from those of the stored run.
         force: bool,
     },
 }
 
 impl ResultFolder {
-    /// Returns the folder for a new run, or [`ResultFolder::None`] if `out` is `None`.
+    /// Returns [`ResultFolder::New`] for the folder `out`, or [`ResultFolder::None`] if `out` is `None`.
     pub fn new(out: Option<&Path>) -> Self {
         out.map_or(Self::None, |path| Self::New(path.to_owned()))
     }
 }
 
-/// The environment in which a job runs.
+/// The environment in which a job runs, which the caller provides.
 pub struct Around<'a> {
-    /// The folder of the results.
+    /// The folder in which the results are stored.
     pub results: ResultFolder,
-    /// Seconds between checkpoints, by default [`CHECKPOINT_EVERY`].
+    /// The time between two checkpoints in seconds. The default is [`CHECKPOINT_EVERY`].
     pub checkpoint_every: Option<f64>,
-    /// The limit on the memory, in bytes.
+    /// The maximum memory of the job, in bytes.
     pub memory_limit: u64,
-    /// The clock.
+    /// The clock that measures the elapsed time.
     pub clock: &'a dyn Clock,
     /// A flag that another thread sets to stop the run.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a stopped job writes results that it computes from its state. Otherwise it writes only its checkpoint.
+    /// Whether a cancelled job still computes and writes results from its state. Otherwise, a cancelled job writes only
+    /// its checkpoint.
     pub partial: bool,
-    /// The observer of the records and notes of the run.
+    /// The observer that receives the records and notes of the run.
     pub observer: &'a mut dyn Observer,
 }
 
 impl Around<'_> {
-    /// Returns the same environment for another job, which writes its results to `results`.
+    /// Returns the same environment for another job, which stores its results in `results`.
     pub fn again(&mut self, results: ResultFolder) -> Around<'_> {
         Around {
             results,
@@ -244,7 +247,7 @@ impl Around<'_> {
     }
 }
 
-/// A file that is written completely or not at all.
+/// A file that is written either completely or not at all.
 pub struct File<'a> {
     name: String,
     write: Writer<'a>,
@@ -253,12 +256,12 @@ pub struct File<'a> {
 type Writer<'a> = Box<dyn FnOnce(&Path) -> Result<(), DataError> + 'a>;
 
 impl<'a> File<'a> {
-    /// Creates a file with these bytes.
+    /// Creates a file with the given bytes.
     pub fn of_bytes(name: impl Into<String>, bytes: impl AsRef<[u8]> + 'a) -> Self {
         Self::new(name, move |path| write_atomic_bytes(path, bytes.as_ref()))
     }
 
-    /// Creates a file whose contents `write` produces.
+    /// Creates a file whose contents are written by `write`.
     pub fn new(
         name: impl Into<String>,
         write: impl FnOnce(&Path) -> Result<(), DataError> + 'a,
@@ -269,12 +272,12 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Creates the file of the approximation.
+    /// Creates the file that stores the approximation.
     pub fn approximation(bytes: Vec<u8>) -> Self {
         Self::of_bytes(Kept::Approximation.file_name(), bytes)
     }
 
-    /// Creates the file of the report.
+    /// Creates the file that contains the report.
     pub fn page(report: &Report) -> Self {
         Self::of_bytes(Kept::Report.file_name(), render(report))
     }
@@ -284,7 +287,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// Formats a summary as in `fit.json`: indented JSON with a final newline. Numbers that are not finite become `null`.
+/// Formats a summary as indented JSON with a newline at the end, which is the format of `fit.json`. Numbers that are
+/// not finite are written as `null`.
 ///
 /// # Errors
 /// Fails if the summary contains a map whose keys are not strings.
@@ -299,12 +303,12 @@ fn write_results(
     summary: &str,
     mut digests: Digests,
 ) -> Result<(), Error> {
-    // The present `fit.json` belongs to the run before the resume and does not describe the new files.
+    // The existing `fit.json` was written before the resume and does not describe the new files.
     folder.remove(Kept::Fit).map_err(Error::output)?;
     let mut names = vec![Kept::Trace.file_name().to_owned()];
     names.extend(files.iter().map(|file| file.name.clone()));
-    // The loop tries every file, because a full disk or a table that a format cannot store should not prevent the
-    // others.
+    // The loop tries to write every file even if one of them fails. A full disk, or a table that a format cannot store,
+    // should not prevent the other files from being written.
     let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
     written.into_iter().collect::<Result<(), Error>>()?;
     for name in &names {
@@ -316,16 +320,16 @@ fn write_results(
     File::of_bytes(fit, summary).write(folder)
 }
 
-/// Runs a job: checks its memory, claims and locks the folder, stores the request, runs the fit with trace and
-/// checkpoints, judges the result, and writes it.
+/// Runs a job and stores its results. The function checks the memory, claims and locks the folder, stores the request,
+/// runs the fit with a trace and checkpoints, determines the verdict, and writes the files.
 ///
-/// A new run changes its folder only after the memory check. A resumed run changes it only after the check that it
-/// continues the same run. A failed write leaves the earlier files intact. If a file cannot be written, `fit.json` is
-/// not written either, so a complete `fit.json` implies that all other files exist.
+/// A new run changes its folder only after the memory check. A resumed run changes its folder only after the function
+/// has checked that it continues the same run. If a file cannot be written, the earlier version of this file remains
+/// intact and `fit.json` is not written. A complete `fit.json` therefore implies that all other files exist.
 ///
 /// # Errors
-/// Fails with [`Error::Memory`] if the job needs too much memory, with [`Error::Output`] if the folder cannot be
-/// written or another run has locked it, with [`Error::Setting`] if the stored run is a different one, and with
+/// Fails with [`Error::Memory`] if the job needs too much memory, and with [`Error::Output`] if the folder cannot be
+/// written or is locked by another run. Fails with [`Error::Setting`] if the stored run is a different one, and with
 /// [`Error::Input`] if the run cannot start. Also returns the errors of [`Job::run`].
 pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     job.need().check(around.memory_limit)?;
@@ -350,7 +354,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     if let Some(folder) = &folder {
         match &done {
             Ok(_) => folder.forget_earlier().map_err(Error::output)?,
-            // The error of the run is the one to report.
+            // An error of this call is ignored, because the error of the run is more important to the user.
             Err(_) if resumed.is_none() => drop(folder.bring_back()),
             Err(_) => {}
         }
@@ -358,7 +362,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// `resumed` is `None` for a new run, and otherwise whether to force the resume.
+/// For a new run, `resumed` is `None`. For a resumed run, it states whether the resume is forced.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,
@@ -372,9 +376,9 @@ fn carry_out_in<S: Job>(
     let mut digests = Digests::default();
     if let Some(folder) = folder {
         folder.sweep().map_err(Error::output)?;
-        // There are no digests while files change, so that a killed run cannot leave outdated ones.
+        // The digests are removed while files change, so that a run that is killed does not leave outdated digests.
         folder.remove(Kept::Digests).map_err(Error::output)?;
-        // A stored run has its inputs already. Only a forced resume may have others.
+        // A stored run already has copies of its inputs. The inputs can differ only if the resume is forced.
         let keeps = resumed == Some(false);
         for input in job.inputs() {
             let name = input.name.clone();

@@ -1,7 +1,7 @@
-//! The settings of a request: merging given and stored settings, and listing them.
+//! Functions that merge given settings with stored settings and list settings for reports.
 //!
-//! A request is a plain structure of optional settings. Absent settings and unset switches take their defaults. In a
-//! resumed run, given settings replace stored ones.
+//! A request is a structure whose fields are optional settings. A setting that is absent or a switch that is not set
+//! has its default value. When a run is resumed, given settings replace stored settings.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,10 +13,11 @@ fn absent(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// Returns the settings in `given`, supplemented by those in `stored`. Nested structures are merged field by field.
+/// Returns the settings in `given`. Settings that are absent there are taken from `stored`. Nested structures are
+/// merged field by field.
 ///
 /// # Errors
-/// Fails if the merged settings are invalid. This cannot happen if the fields are independent of each other.
+/// Fails if the merged settings are invalid, which cannot happen if the fields are independent of each other.
 pub fn over<T: Serialize + DeserializeOwned>(given: &T, stored: &T) -> Result<T, Error> {
     let json = |request: &T| serde_json::to_value(request).map_err(Error::output);
     let mut merged = json(stored)?;
@@ -36,8 +37,8 @@ fn lay(given: Value, merged: &mut Value) {
     }
 }
 
-/// Returns the name and value of each setting that the user gave, for reports. The name of a setting in a group starts
-/// with the name of the group, such as `trust-eta`.
+/// Returns the name and the value of each setting that the user gave, in the form that reports show. If a setting
+/// belongs to a group, its name starts with the name of the group, as in `trust-eta`.
 pub fn listed(request: &impl Serialize) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     list(

@@ -1,4 +1,4 @@
-//! The trace and the checkpoints of a run.
+//! The session of a run, which writes the trace and the checkpoints.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -11,31 +11,32 @@ use super::Course;
 use super::folder::Position;
 use crate::Error;
 
-/// A run that is about to start.
+/// The data and services that a run needs to start.
 pub struct Session<'a> {
-    /// The folder of the trace and the checkpoints, if there is one.
+    /// The folder that contains the trace and the checkpoints, or `None` if nothing is stored.
     pub folder: Option<&'a RunDir>,
-    /// The state from which the run continues.
+    /// The state from which the run resumes, or `None` for a new run.
     pub position: Option<Position>,
     /// The budget of the run.
     pub budget: Budget,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// A flag that stops the run.
+    /// A flag that another thread sets to stop the run.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a cancelled run computes results.
+    /// Whether a cancelled run still computes its results.
     pub partial: bool,
-    /// Seconds between checkpoints.
+    /// The time between two checkpoints in seconds.
     pub checkpoint_every: f64,
     /// The observer of the run.
     pub observer: &'a mut dyn Observer,
 }
 
 impl Session<'_> {
-    /// Executes the run and passes every record to `course`, including the records before a resume.
+    /// Executes the run and passes every record to `course`. If the run is resumed, this includes the records before
+    /// the resume.
     ///
     /// # Errors
-    /// Returns the errors of `run`, and an error if the trace cannot be written.
+    /// Returns the errors of `run`. Also fails if the trace cannot be written.
     pub fn carry_out<T>(
         self,
         course: &mut dyn Course,
@@ -69,7 +70,7 @@ impl Session<'_> {
             store: checkpoints.as_mut().map(|store| store as &mut dyn Store),
             checkpoint_seconds: self.checkpoint_every,
             resume,
-            // The search for the position has already accepted the differences and updated the identity.
+            // The function that found the position has already accepted the differences and replaced the identity.
             force_resume: false,
         })?;
         trace.flush().map_err(Error::output)?;
@@ -77,8 +78,8 @@ impl Session<'_> {
     }
 }
 
-/// The trace file of a run, which its observer and its store share. Its lines are on disk before the checkpoint that
-/// refers to them.
+/// The trace file of a run, which the observer and the store share. The lines of the trace are written to disk before
+/// any checkpoint that refers to them.
 struct Trace {
     writer: RefCell<Option<TraceWriter>>,
 }
@@ -90,7 +91,7 @@ impl Trace {
         }
     }
 
-    /// Opens the trace of a folder and truncates it after its first `lines` lines.
+    /// Opens the trace of a folder, keeps its first `lines` lines and removes the others.
     fn open(folder: &RunDir, lines: u64) -> Result<Self, Error> {
         let path = folder.artefact(Artefact::Trace);
         let writer = if lines == 0 {
@@ -103,7 +104,8 @@ impl Trace {
         })
     }
 
-    /// Appends a line. If this fails, the trace ends, and the function returns the reason.
+    /// Appends a line to the trace. If the line cannot be written, the function returns the reason, and later lines are
+    /// not written.
     fn append(&self, record: &Record) -> Result<(), String> {
         let mut writer = self.writer.borrow_mut();
         if let Some(Err(error)) = writer.as_mut().map(|writer| writer.append(record)) {

@@ -1,4 +1,4 @@
-//! Parsers for values in requests and on the command line.
+//! Functions that parse the values of settings in requests and on the command line.
 
 #[cfg(feature = "mixture")]
 use jensen_conjugate::temper::Temper;
@@ -6,32 +6,33 @@ use jensen_math::simd::Simd;
 
 use crate::Error;
 
-/// Returns the instruction set with this name, or the best one of this machine.
+/// Returns the SIMD instruction set with this name. Without a name, the function returns the best instruction set of
+/// this machine.
 ///
 /// # Errors
-/// Fails if there is no such instruction set, or if the machine lacks it.
+/// Fails if no instruction set has this name or if the machine does not support it.
 pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
     let parsed = name.unwrap_or("auto").parse::<Simd>();
     parsed.map_err(|error| Error::Setting(format!("--simd: {error}")))
 }
 
-/// Checks the name of an instruction set.
+/// Checks that an instruction set with this name exists.
 ///
 /// # Errors
-/// Fails with a message for the user.
+/// Fails with a message for the user if no instruction set has this name.
 pub fn simd_name(text: &str) -> Result<String, Error> {
     let parsed = text.parse::<Simd>();
     parsed.map(|_| text.to_owned()).map_err(Error::setting)
 }
 
-/// Checks the name of a temperature policy for a conjugate model.
+/// Checks that `text` is the name of a temperature policy for conjugate models.
 #[cfg(feature = "mixture")]
 pub fn temper(text: &str) -> Result<String, Error> {
     let parsed = text.parse::<Temper>();
     parsed.map(|_| text.to_owned()).map_err(Error::from)
 }
 
-/// Parses a number of threads.
+/// Parses a number of threads, which is at most [`MOST_THREADS`].
 pub fn thread_count(text: &str) -> Result<usize, Error> {
     match text.parse() {
         Ok(n @ 1..=MOST_THREADS) => Ok(n),
@@ -41,10 +42,10 @@ pub fn thread_count(text: &str) -> Result<usize, Error> {
     }
 }
 
-/// The largest number of threads.
+/// The maximum number of threads that a setting may request.
 pub const MOST_THREADS: usize = 1024;
 
-/// Parses a positive number.
+/// Parses a number that must be positive.
 pub fn positive(text: &str) -> Result<f64, Error> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
@@ -52,7 +53,7 @@ pub fn positive(text: &str) -> Result<f64, Error> {
     }
 }
 
-/// Parses a number of at least 0.
+/// Parses a number that must not be negative.
 pub fn not_negative(text: &str) -> Result<f64, Error> {
     match text.parse::<f64>() {
         Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
@@ -60,7 +61,7 @@ pub fn not_negative(text: &str) -> Result<f64, Error> {
     }
 }
 
-/// Parses the size of a picture, such as `48x42`.
+/// Parses the size of an image, such as `48x42`.
 pub fn size(text: &str) -> Result<(usize, usize), Error> {
     let parts = text.split_once('x');
     match parts.map(|(w, h)| (w.parse(), h.parse())) {
@@ -69,8 +70,8 @@ pub fn size(text: &str) -> Result<(usize, usize), Error> {
     }
 }
 
-/// Parses a size in bytes, such as `8GiB`, `512M` or `1000000`. An `i` or a bare letter means powers of 1024. A letter
-/// followed by `B` means powers of 1000.
+/// Parses a size in bytes, such as `8GiB`, `512M` or `1000000`. Units with an `i` (`GiB`) and single letters (`M`) are
+/// powers of 1024. Units that consist of a letter followed by `B` (`MB`) are powers of 1000.
 pub fn bytes(text: &str) -> Result<u64, Error> {
     let fail = || {
         Error::setting(format!(

@@ -1,4 +1,4 @@
-//! Factor analysis of tables: the fit job for the factor models of `jensen-latent`.
+//! Factor analysis of tables. This module contains the fit job for the factor models of `jensen-latent`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::job::{
 };
 use crate::units::{Standardise, Units, shifted};
 
-/// The name of the command, which marks its result folders.
+/// The name of the command, which is stored in its result folders.
 pub const FACTOR_ANALYSIS: &str = "factor-analysis";
 
 const LOADINGS: &str = "loadings.csv";
@@ -76,7 +76,7 @@ pub struct AnalysisRequest {
     pub seed: Option<u64>,
 }
 
-/// A table to analyse.
+/// A table that is analysed by factor analysis.
 pub struct AnalysisData {
     source: String,
     names: Vec<String>,
@@ -85,18 +85,18 @@ pub struct AnalysisData {
 }
 
 impl AnalysisData {
-    /// Reads a table of numbers, which may have missing cells.
+    /// Reads a table of numbers from a file. Cells of the table may be missing.
     ///
     /// # Errors
-    /// Fails if the table cannot be read, if it is empty, or if a column contains words.
+    /// Fails if the file cannot be read, if the table is empty, or if a column contains words instead of numbers.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?)
     }
 
-    /// Creates the data from a table of numbers, which may have missing cells.
+    /// Creates the data from a table of numbers. Cells of the table may be missing.
     ///
     /// # Errors
-    /// Fails if the table is empty, or if a column contains words.
+    /// Fails if the table is empty or if a column contains words instead of numbers.
     pub fn of_table(table: &Table) -> Result<Self, Error> {
         let mut data = Vec::with_capacity(table.rows() * table.columns().len());
         for column in table.columns() {
@@ -119,18 +119,18 @@ impl AnalysisData {
     }
 }
 
-/// The contents of `fit.json` of a factor analysis. The names and meanings of the fields are stable. Later versions may
-/// add fields at the end.
+/// The contents of `fit.json` for a factor analysis. The names and meanings of the fields do not change between
+/// versions. Later versions may add fields at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnalysisSummary {
-    /// The status and the verdict.
+    /// The status at the end of the run, with the verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The lower bound on log p(data | loadings) in nats, summed over rows.
+    /// The lower bound on log p(data | loadings) in nats, summed over the rows of the table.
     pub bound: f64,
-    /// The bound minus the penalty of the loadings, which the iterations maximise.
+    /// The objective that the iterations maximise, which is the bound minus the penalty on the loadings.
     pub objective: f64,
-    /// The bound on the expected log likelihood, such as `exact` or `tilted`.
+    /// The name of the bound on the expected log likelihood, such as `exact` or `tilted`.
     pub expectation: String,
     /// The likelihood.
     pub likelihood: String,
@@ -144,26 +144,26 @@ pub struct AnalysisSummary {
     pub missing: usize,
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The intercept of each column's linear predictor.
+    /// The intercept in the linear predictor of each column.
     pub intercepts: Vec<f64>,
-    /// The noise variance of each column, if the likelihood is Gaussian.
+    /// The noise variance of each column. The list is empty unless the likelihood is Gaussian.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
     /// The loadings in the units of the data, with one row per column of the table. Jensen rotates the factors to the
-    /// principal axes of the loadings of the fitted columns, the largest first. If the columns are standardised, the
-    /// rotation does not depend on units.
+    /// principal axes of the fitted loadings and sorts the factors by descending length. If the columns are
+    /// standardised, the rotation does not depend on the units of the data.
     pub loadings: Vec<Vec<f64>>,
     /// The number of iterations.
     pub iterations: u64,
-    /// The seconds that the fit took.
+    /// The time in seconds that the fit took.
     pub seconds: f64,
-    /// The seed.
+    /// The seed of the random starting values.
     pub seed: u64,
-    /// The version of Jensen.
+    /// The version of Jensen that wrote the file.
     pub version: String,
 }
 
-/// A factor analysis that is ready to run.
+/// A factor analysis that is ready to be run by [`carry_out`].
 pub struct AnalysisJob<'a> {
     request: &'a AnalysisRequest,
     data: &'a AnalysisData,
@@ -172,11 +172,11 @@ pub struct AnalysisJob<'a> {
     settings: FactorSettings,
 }
 
-/// Fits a factor analysis to a table.
+/// Fits a factor analysis model to a table.
 ///
 /// # Errors
-/// Fails if the likelihood or the bound is unknown, or if a cell is outside the domain of the likelihood. Also returns
-/// the errors of [`carry_out`].
+/// Fails if there is no likelihood or bound with the given name, or if a cell is outside the domain of the likelihood.
+/// Also returns the errors of [`carry_out`].
 pub fn fit_analysis(
     asked: &AnalysisRequest,
     data: &AnalysisData,
@@ -216,7 +216,7 @@ pub fn fit_analysis(
     Ok(done.summary)
 }
 
-/// Only Gaussian cells have units, which may be standardised.
+/// Only columns with a Gaussian likelihood are standardised, because other likelihoods have no units.
 fn units(
     asked: &AnalysisRequest,
     data: &AnalysisData,
@@ -250,8 +250,8 @@ fn inside(table: &Dense, units: &Units) -> Dense {
     Dense::from_fn(table.rows, units.width(), |n, i| rows[n][i])
 }
 
-/// Returns the log density of the table at the optimum of a model with independent columns. It is `None` for a
-/// likelihood without a closed form.
+/// Returns the maximised log density of the table under a model in which the columns are independent. Returns `None` if
+/// the likelihood has no closed form for this density.
 fn independent(table: &Dense, likelihood: &Likelihood) -> Option<f64> {
     let columns = (0..table.cols).map(|i| {
         let m = ColumnMoments::of_column(table.col(i).iter().copied());
@@ -270,11 +270,12 @@ fn independent(table: &Dense, likelihood: &Likelihood) -> Option<f64> {
     columns.sum()
 }
 
-/// Rotates loadings and scores so that the columns of the loadings are orthogonal, the longest first, and the largest
-/// element of each is positive. This changes neither the prior of the scores nor the density of the table.
+/// Rotates the loadings and the scores. After the rotation, the columns of the loadings are orthogonal and sorted by
+/// descending length, and the largest element of each column is positive. The rotation changes neither the prior of the
+/// scores nor the density of the table.
 fn turned(fit: &mut FactorFit) {
     let (d, k) = (fit.loadings.rows, fit.loadings.cols);
-    // Jacobi rotations of pairs of columns diagonalise WᵀW.
+    // Jacobi rotations of pairs of columns diagonalise WᵀW, where W is the matrix of loadings.
     for _ in 0..60 {
         let mut largest = 0.0f64;
         for a in 0..k {
@@ -319,7 +320,7 @@ fn turned(fit: &mut FactorFit) {
 }
 
 impl AnalysisJob<'_> {
-    /// The sum over all observed cells.
+    /// Returns the logarithm of the Jacobian determinant, summed over all observed cells.
     fn log_jacobian(&self) -> f64 {
         let scales = self.units.log_scales();
         let known = |i: usize| {
@@ -334,8 +335,8 @@ impl AnalysisJob<'_> {
         -all.map(|(i, scale)| known(i) as f64 * scale).sum::<f64>()
     }
 
-    /// Returns the learnt variance of Gaussian noise as a share of the columns' mean variance. It is `None` if it was
-    /// not learnt.
+    /// Returns the learnt noise variance as a fraction of the mean variance of the columns. Returns `None` if the noise
+    /// is not Gaussian or its variance was not learnt.
     fn variance(&self, fit: &FactorFit) -> Option<f64> {
         if fit.likelihood.name() != "gaussian" || !self.settings.fixed.is_empty() {
             return None;
@@ -346,7 +347,7 @@ impl AnalysisJob<'_> {
         Some(fit.likelihood.values()[0] * table.cols as f64 / all)
     }
 
-    /// Returns one row per column, in the units of the data.
+    /// Returns the loadings in the units of the data, with one row per column of the table.
     fn loadings(&self, fit: &FactorFit) -> Vec<Vec<f64>> {
         let factors = (0..fit.loadings.cols).map(|l| self.units.slopes_back(fit.loadings.col(l)));
         let factors: Vec<Vec<f64>> = factors.collect();
@@ -394,8 +395,8 @@ impl Job for AnalysisJob<'_> {
         let k = self.model.factors as u64;
         Need {
             what: format!("a factor analysis of {n} rows and {d} columns"),
-            // Each cell takes memory as a number, as an entry of a column, as a site and as a dual, and each row has a
-            // covariance of its scores.
+            // Each cell is stored as a number, as an entry of a column, as a site and as a dual variable. In addition,
+            // each row has the covariance matrix of its scores.
             bytes: 8 * (n * d * 16 + n * k * (k + 6)) + (64 << 20),
             advice: "use fewer factors, or fit a part of the rows".to_owned(),
         }
@@ -455,7 +456,8 @@ impl Job for AnalysisJob<'_> {
                 model: "independent columns".to_owned(),
                 score,
                 fit: made.output.bound,
-                // The prior of the loadings costs less than one nat.
+                // The prior of the loadings costs less than one nat, so the fit may score up to one nat less than the
+                // baseline.
                 least: score - 1.0,
                 unit: "nats of the bound".to_owned(),
                 advice: "Allow more iterations (--max-iters), or use fewer factors (--factors)."
@@ -527,7 +529,7 @@ impl Job for AnalysisJob<'_> {
 fn line(text: &mut String, first: &str, rest: impl IntoIterator<Item = f64>) {
     *text += first;
     for x in rest {
-        // Writing to a string cannot fail.
+        // Writing to a string never fails.
         let _ = write!(text, ",{x}");
     }
     text.push('\n');
@@ -571,7 +573,7 @@ fn completed(job: &AnalysisJob<'_>, fit: &FactorFit) -> String {
         for (column, mean) in means.into_iter().enumerate() {
             let seen = table.get(row, column);
             let x = if seen.is_nan() { mean } else { seen };
-            // Writing to a string cannot fail.
+            // Writing to a string never fails.
             let _ = write!(text, "{}{x}", if column > 0 { "," } else { "" });
         }
         text.push('\n');

@@ -1,4 +1,4 @@
-//! Joint draws for the rows of another table, as a table.
+//! Joint draws of the linear predictors and observations for the rows of another table.
 
 use std::fmt::Write;
 
@@ -15,26 +15,26 @@ const POINTS: Purpose = Purpose::new("latent points of hyperparameters");
 const NEW: Purpose = Purpose::new("latent new effects");
 const RESPONSES: Purpose = Purpose::new("latent responses");
 
-/// The bytes of a number, as text and in memory.
+/// The number of bytes that one number needs, both as text and in memory.
 const CELL: usize = 20 + 2 * size_of::<f64>();
 
-/// Joint draws for the rows of a table.
+/// Joint draws for several rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// The linear predictors, ordered by draw, then row, then predictor. They include offsets and the effects of rows
-    /// and groups that are not in the fit.
+    /// The linear predictors. The index of the draw varies slowest and the index of the predictor within a row varies
+    /// fastest. The predictors include offsets and the effects of rows and groups that were not part of the fit.
     pub predictors: Vec<f64>,
-    /// The likelihood of each draw.
+    /// The likelihood with its parameters for each draw.
     pub likelihoods: Vec<Likelihood>,
-    /// The rows.
+    /// The observations of the rows for which draws were computed.
     pub rows: ObservedRows,
 }
 
-/// Draws hyperparameters and the linear predictors of a table's rows jointly. Each draw depends only on the seed and
-/// its number.
+/// Draws the hyperparameters and the linear predictors for the rows of a table jointly. Each draw depends only on the
+/// seed and on the index of the draw.
 ///
 /// # Errors
-/// Returns the errors of [`draw`], and an error if the draws need more than 8 GiB of memory.
+/// Returns the errors of [`draw`]. Also fails if the draws need more than 8 GiB of memory.
 pub fn draws_at(
     model: &TableModel,
     stored: &StoredPosterior,
@@ -56,7 +56,7 @@ pub fn draws_at(
         advice: "use fewer draws (--draws), or predict fewer rows at a time".to_owned(),
     };
     need.check(MEMORY_LIMIT)?;
-    // Assigns each draw to a point of the hyperparameters.
+    // The loop assigns each draw to one point of the posterior of the hyperparameters.
     let mut own: Vec<Vec<u64>> = vec![Vec::new(); stored.points.len()];
     for number in 0..draws as u64 {
         let mut left = Stream::new(seed, POINTS, number, 0).uniform();
@@ -78,8 +78,8 @@ pub fn draws_at(
         let found = draw(&fixed, &point.dual, &query, joint.as_ref(), numbers, seed)?;
         for (number, drawn) in numbers.iter().zip(found.chunks(predictors.max(1))) {
             likelihoods[*number as usize] = model.outside(point.likelihood);
-            // Each draw has its own random stream. It yields the effects in their order, and for each effect the
-            // predictors in order.
+            // Each draw has its own stream of random numbers. The stream first yields all predictors of the first
+            // effect, then those of the second effect, and so on.
             let mut stream = Stream::new(seed, NEW, *number, 0);
             let effects: Vec<f64> = (0..fresh.variables * times)
                 .map(|_| inv_phi(stream.uniform()))
@@ -105,9 +105,9 @@ pub fn draws_at(
     })
 }
 
-/// Formats draws of linear predictors as CSV, with one line per row and draw. Each line also has the mean of the
-/// observation (the probabilities of the categories) and a simulated observation. `rows` contains the row numbers in
-/// the table, from 0.
+/// Formats draws of linear predictors as CSV, with one line for each combination of a draw and a row. Each line also
+/// contains the mean of the observation (or the probabilities of its categories) and a simulated observation. `rows`
+/// contains the zero-based indices of the rows in the table.
 pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> String {
     let (at, times) = (&draws.rows, model.likelihood().predictors());
     let mut text = "draw,row".to_owned();
@@ -129,7 +129,7 @@ pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> St
             let u = stream.uniform();
             let size = likelihood.size(at.exposure[i], at.trials[i]);
             let (means, y) = observed(*likelihood, eta, size, u);
-            // Writing to a string cannot fail.
+            // Writing to a string never fails.
             let _ = write!(text, "{},{}", number + 1, row + 1);
             for x in eta.iter().chain(&means).chain([&y]) {
                 let _ = write!(text, ",{x}");
@@ -140,8 +140,8 @@ pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> St
     text
 }
 
-/// Returns the mean of an observation at its linear predictors (the probabilities of the categories), and its quantile
-/// at u.
+/// Returns the mean of an observation (or the probabilities of its categories) given its linear predictors, and the
+/// quantile of the observation at probability u.
 fn observed(likelihood: Likelihood, eta: &[f64], size: f64, u: f64) -> (Vec<f64>, f64) {
     match likelihood.response() {
         Response::Category => {

@@ -1,4 +1,4 @@
-//! The input and stored files of a fit: its request, its table, and the files that the prior names.
+//! The files of a fit: its stored request, its table, and the files to which the prior refers.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,31 +15,31 @@ pub(super) const COMMAND: &str = "latent";
 
 pub(super) const DATA: &str = "data.table";
 
-/// The stored request of a fit, with information about its inputs.
+/// The stored request of a fit, with information about its input files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatentRun {
-    /// The name of the table's file. Its extension determines the format.
+    /// The name of the data file. The extension of the name determines the format of the table.
     pub data: String,
-    /// The names of copies in the result folder, by the names of the files in the prior.
+    /// The names of the copies in the result folder. The keys are the file names that the prior uses.
     pub files: BTreeMap<String, String>,
-    /// The request.
+    /// The settings of the fit.
     pub flags: LatentRequest,
 }
 
-/// A table file as bytes.
+/// A table as the bytes of its file.
 pub struct LatentData {
-    /// The name of the table.
+    /// The name of the data file.
     pub name: String,
-    /// The bytes of the table, decompressed.
+    /// The decompressed bytes of the data file.
     pub bytes: Bytes,
 }
 
 impl LatentData {
-    /// Reads a table file. `most` limits the number of bytes after decompression.
+    /// Reads the file of a table. `most` is the maximum number of bytes after decompression.
     ///
     /// # Errors
-    /// Fails if the file cannot be read.
+    /// Fails if the file cannot be read or is too large.
     pub fn read(path: &Path, most: u64) -> Result<Self, Error> {
         let bytes = Bytes::read_within(path, most)?;
         Ok(Self {
@@ -48,25 +48,25 @@ impl LatentData {
         })
     }
 
-    /// Parses the table.
+    /// Parses the bytes as a table.
     ///
     /// # Errors
-    /// Fails if the bytes are not a table.
+    /// Fails if the bytes do not contain a valid table.
     pub fn table(&self) -> Result<Table, Error> {
         Ok(Table::parse(&self.bytes, &self.name)?)
     }
 
-    /// Parses the table and computes the digest of its bytes, in parallel.
+    /// Parses the table and, in parallel, computes the digest of its bytes.
     ///
     /// # Errors
-    /// Fails if the bytes are not a table.
+    /// Fails if the bytes do not contain a valid table.
     pub fn table_and_digest(&self) -> Result<(Table, String), Error> {
         let (table, digest) = rayon::join(|| self.table(), || super::digest(&self.bytes));
         Ok((table?, digest))
     }
 }
 
-/// The files that a prior names, read from disk or from the folder of a run, and cached.
+/// The files to which a prior refers. Each file is read from disk or from the folder of a run, and is then cached.
 #[derive(Default)]
 pub struct PriorFiles {
     read: RefCell<BTreeMap<String, Vec<u8>>>,
@@ -115,23 +115,22 @@ impl Files for PriorFiles {
     }
 }
 
-/// The folder of a stored run, with its data and files.
+/// The folder of a stored run with the contents of its input files.
 pub struct LatentFolder {
-    /// The folder.
+    /// The folder that contains the run.
     pub folder: RunDir,
     /// The stored request.
     pub run: LatentRun,
-    /// The table.
+    /// The table to which the model was fitted.
     pub data: LatentData,
-    /// The files that the prior names.
+    /// The files to which the prior refers.
     pub files: PriorFiles,
 }
 
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a fit of a latent Gaussian model, or if one of its files is missing or
-/// damaged.
+/// Fails if the folder does not contain a fit of a latent Gaussian model, or if one of its files is missing or damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
     let run: LatentRun = folder::read_request(&folder)?;
@@ -153,10 +152,10 @@ pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     })
 }
 
-/// Reads the posterior of a finished fit.
+/// Reads the posterior that a finished fit has stored.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or if the file is damaged.
+/// Fails if the fit has not finished or if the file is damaged.
 pub fn stored_posterior(run: &RunDir) -> Result<StoredPosterior, Error> {
     let encoded = folder::approximation(run, "jensen latent fit")?;
     StoredPosterior::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))

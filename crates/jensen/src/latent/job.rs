@@ -1,4 +1,4 @@
-//! The fit job of latent Gaussian models.
+//! The fit job for latent Gaussian models.
 
 use jensen_data::Table;
 use jensen_math::simd::Simd;
@@ -18,10 +18,10 @@ use crate::job::{
 
 const PREDICTIONS: &str = "predictions.csv";
 
-/// A fit of a latent Gaussian model that is ready to run.
+/// A fit of a latent Gaussian model that is ready to be run by [`carry_out`].
 pub struct LatentJob<'a> {
     run: LatentRun,
-    /// `None` for a table in memory.
+    /// This field is `None` if the table was passed in memory and not read from a file.
     data: Option<&'a LatentData>,
     files: &'a PriorFiles,
     table: &'a Table,
@@ -31,7 +31,7 @@ pub struct LatentJob<'a> {
     build_seconds: f64,
 }
 
-/// Fits a latent Gaussian model to a table and passes the result to `then`.
+/// Fits a latent Gaussian model to a table and calls `then` with the result.
 ///
 /// # Errors
 /// Fails if the request is invalid or does not match the table. Also returns the errors of [`carry_out`].
@@ -60,8 +60,8 @@ pub fn fit_latent<T>(
     carry_out(job, around).map(then)
 }
 
-/// Fits a latent Gaussian model to a table in memory and passes the result to `then`. There is no file to copy, so the
-/// function stores nothing, whatever `around` requests.
+/// Fits a latent Gaussian model to a table in memory and calls `then` with the result. Because there is no data file to
+/// copy into a result folder, the function stores no files, even if `around` requests a folder.
 ///
 /// # Errors
 /// Fails if the request is invalid or does not match the table. Also returns the errors of [`carry_out`].
@@ -239,7 +239,8 @@ impl Job for LatentJob<'_> {
     ) -> Vec<File<'a>> {
         let (model, (learnt, known)) = (self.model, &made.output);
         let begun = clock.seconds();
-        // The predictions of all rows take longer than some fits, so they are computed only if they are stored.
+        // Computing the predictions of all rows takes longer than some fits, so they are computed only if they will be
+        // stored.
         let outcome = fitted(model, &known.predictors);
         let rows = predictions(model, &outcome, model.rows());
         let page = |summary: &LatentSummary| {
@@ -254,7 +255,8 @@ impl Job for LatentJob<'_> {
                 settings: request::listed(&self.run.flags),
             }))
         };
-        // Drawing the report takes most of the time here, so a first run measures it.
+        // Drawing the report takes most of the time of this step. The report is therefore drawn once to measure this
+        // time.
         let drawn = page(summary);
         summary.seconds.results = clock.seconds() - begun;
         let stored = StoredPosterior::new(learnt);
@@ -266,7 +268,7 @@ impl Job for LatentJob<'_> {
     }
 }
 
-/// Converts the ELBO to the units of the table before another observer receives it.
+/// An observer that converts the ELBO to the units of the table and passes it on to another observer.
 struct Outside<'a> {
     model: &'a TableModel,
     observer: &'a mut dyn Observer,

@@ -1,4 +1,4 @@
-//! Fits of tables with fixed, learnt or integrated hyperparameters.
+//! Fits of tables with hyperparameters that are fixed, learnt or integrated over.
 
 use jensen_latent::{
     Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Prior, Range, Settings,
@@ -10,68 +10,70 @@ use super::TableModel;
 use super::plain::{Comparison, compare};
 use crate::Error;
 
-/// The treatment of hyperparameters in a fit.
+/// The settings that determine how a fit treats its hyperparameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learning {
-    /// The settings of every fit.
+    /// The settings of every fit with fixed hyperparameters.
     pub settings: Settings,
-    /// Whether to learn the free hyperparameters. Otherwise they keep their starting values.
+    /// Whether to learn the free hyperparameters. If not, they keep their starting values.
     pub learn: bool,
-    /// Whether to integrate over the free hyperparameters. Otherwise they maximise the bound.
+    /// Whether to integrate over the free hyperparameters. If not, the fit uses the values that maximise the bound.
     pub integrate: bool,
-    /// The number of searches for hyperparameters. The first search starts at the starting values, and the others start
-    /// at random points around them.
+    /// The number of searches for the hyperparameters. The first search begins at the starting values. The other
+    /// searches begin at random points near the starting values.
     pub starts: u32,
-    /// The seed of the random starting points.
+    /// The seed of the random points at which searches begin.
     pub seed: u64,
 }
 
-/// The posterior of the hyperparameters.
+/// The posterior distribution of the hyperparameters.
 #[derive(Clone, Debug)]
 pub struct Hyperposterior {
-    /// The logarithm of the integral of exp(bound) over the hyperparameters, for responses in the model's units.
+    /// The logarithm of the integral of exp(bound) over the hyperparameters, for responses in the units of the model.
     pub evidence: f64,
-    /// The difference between `evidence` and the result of another integration rule.
+    /// An estimate of the error of `evidence`, computed as its difference from the result of a second integration rule.
     pub error: f64,
-    /// The marginal of each free hyperparameter, in the model's units.
+    /// The marginal posterior of each free hyperparameter, in the units of the model.
     pub marginals: Vec<Marginal>,
-    /// The marginal of each derived quantity, in the model's units.
+    /// The marginal posterior of each derived quantity, in the units of the model.
     pub derived: Vec<Marginal>,
 }
 
-/// A fitted model with its hyperparameters, in the model's units.
+/// A fitted model with its hyperparameters, in the units of the model.
 #[derive(Clone, Debug)]
 pub struct Learnt {
-    /// The values of the prior's free hyperparameters.
+    /// The values of the free hyperparameters of the prior.
     pub theta: Vec<f64>,
     /// The likelihood with its parameters.
     pub likelihood: Likelihood,
     /// The fit at these hyperparameters.
     pub fit: Fit,
-    /// The fits at the points of the hyperparameters' posterior. Without integration there is a single point.
+    /// The fits at the points of the posterior of the hyperparameters. If the fit does not integrate over the
+    /// hyperparameters, there is a single point.
     pub points: Vec<Point>,
-    /// The posterior of the hyperparameters, if the fit integrated over them.
+    /// The posterior of the hyperparameters, or `None` if the fit did not integrate over them.
     pub hyper: Option<Hyperposterior>,
-    /// The reason why a requested integration failed, if it did.
+    /// The reason why the requested integration over the hyperparameters failed, or `None` if it did not fail.
     pub kept: Option<Kept>,
-    /// The tightness of the bound. It is `None` if the fit maximised the expectation itself in closed form.
+    /// The tightness of the bound. The tightness is `None` if the fit maximised an exact expectation in closed form.
     pub tightness: Option<Tightness>,
-    /// The shift of each free hyperparameter that the bound causes, in posterior standard deviations. It is empty if no
-    /// hyperparameter is learnt or the bound is exact.
+    /// The shift of each free hyperparameter that is caused by the bound, in posterior standard deviations. The list is
+    /// empty if no hyperparameter is learnt or if the bound is exact.
     pub misplaced: Vec<f64>,
-    /// The comparison with a plain model, if there is one.
+    /// The comparison with a plain baseline model, or `None` if there is no baseline.
     pub plain: Option<Comparison>,
-    /// Whether hyperparameters were learnt.
+    /// Whether the fit learnt any hyperparameters.
     pub learnt: bool,
     /// The status at the end of the run.
     pub status: Status,
-    /// The number of iterations of the solver, or of the search for hyperparameters.
+    /// The number of iterations of the solver, or of the search for the hyperparameters if they were learnt.
     pub iterations: u64,
-    /// The seconds that the solvers took.
+    /// The time in seconds that the solvers took.
     pub solver_seconds: f64,
 }
 
-/// Fits a model of a table. The free hyperparameters are fixed, learnt or integrated over, as `Learning` specifies.
+/// Fits a latent Gaussian model to a table. `Learning` specifies whether the free hyperparameters are fixed, learnt or
+/// integrated over.
 ///
 /// # Errors
 /// Returns the errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].

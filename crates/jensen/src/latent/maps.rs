@@ -1,4 +1,4 @@
-//! Figures of fields: lines with bands, heat maps of grids, and regions drawn as a graph of neighbours.
+//! Figures of latent fields: lines with bands, heat maps of grids, and graphs of neighbouring regions.
 
 use jensen_latent::prior::{Graph, Index, Piece, Reader};
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
@@ -7,14 +7,15 @@ use super::posterior::moments as of_mixture;
 use super::summary::labels;
 use super::{Known, TableModel};
 
-/// The half-width of a band that contains 95 % of a normal distribution, in standard deviations.
+/// The half-width, in standard deviations, of the central interval that contains 95 % of a normal distribution.
 const BAND: f64 = 1.96;
 
 const BARS: usize = 80;
 
 pub(super) type Drawn = (Figure, String);
 
-/// Returns the means and standard deviations of the latent variables of a part, in copy number `copy` of `times`.
+/// Returns the means and standard deviations of the latent variables of one part of the prior. If the model has several
+/// copies of the latent variables, `copy` is the index of the copy and `times` is the number of copies.
 fn moments(known: &Known, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>, Vec<f64>) {
     let each = piece.latents.clone().map(|l| {
         let (mean, variance) = of_mixture(&known.latents, l * times + copy);
@@ -42,7 +43,7 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
                 }
                 Reader::At(Index::Cells { lattice, .. }) => {
                     let cells = |values: &[f64]| -> Vec<f64> {
-                        // The first row of the heat map is drawn at the bottom.
+                        // The heat map draws its first row at the bottom.
                         (0..lattice.rows)
                             .rev()
                             .flat_map(|r| (0..lattice.columns).map(move |c| (r, c)))
@@ -95,7 +96,7 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
 
 fn grid(title: &str, what: &str, values: Vec<f64>, rows: usize, columns: usize) -> Drawn {
     let (height, width) = (rows as f64, columns as f64);
-    // The panel has the aspect ratio of the grid, with additional space for the axes and the colour scale.
+    // The panel has the aspect ratio of the grid, plus room for the axes and the colour scale.
     let scale = (420.0 / width).min(420.0 / height);
     let map = HeatMap::new(
         format!("{title}: {what}"),
@@ -135,7 +136,7 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
     order.sort_by(|a, b| mean[*a].total_cmp(&mean[*b]).then(a.cmp(b)));
     let hidden = order.len().saturating_sub(BARS);
     if hidden > 0 {
-        // Half of the bars show the largest effects and half the smallest.
+        // Half of the bars show the smallest effects and the other half show the largest effects.
         let half = BARS / 2;
         order = [&order[..half], &order[order.len() - half..]].concat();
     }
@@ -166,7 +167,8 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
     (Figure::new("").panel(chart), caption)
 }
 
-/// The model has no shapes of regions, so the figure draws neighbours close together.
+/// Draws the regions as a graph. The model does not contain the shapes of the regions, so the figure only shows
+/// neighbouring regions close together.
 fn regions(
     title: &str,
     piece: &Piece,
@@ -210,7 +212,8 @@ fn regions(
                 .map(|i| positions[i]);
             let edge = |k: usize| low + (high - low) * k as f64 / CLASSES as f64;
             let name = format!("{:.2} to {:.2}", edge(k), edge(k + 1));
-            // Effects with a sign have one colour on each side of zero, and others a single colour, from faint to full.
+            // If the effects have a sign, each sign has its own colour. If the effects have no sign, the figure uses a
+            // single colour that becomes more opaque with increasing values.
             let step = k as f64 / (CLASSES - 1) as f64;
             let (colour, opacity) = match signed {
                 true if 2 * k < CLASSES - 1 => (0, 1.0 - 1.6 * step),
@@ -232,8 +235,9 @@ fn regions(
     ]
 }
 
-/// Computes positions for the nodes of a graph such that each node is near the mean of its neighbours. The positions
-/// are the two smoothest non-constant eigenvectors of the random walk, computed by orthogonal iteration.
+/// Computes positions for the nodes of a graph such that each node is close to the mean position of its neighbours. The
+/// coordinates are the two smoothest non-constant eigenvectors of the random walk on the graph, computed by orthogonal
+/// iteration.
 fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     let n = graph.nodes();
     let degree: Vec<f64> = (0..n)
@@ -249,7 +253,7 @@ fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     let mut columns: Vec<Vec<f64>> = vec![
         vec![1.0; n],
         (0..n).map(|i| i as f64).collect(),
-        // Multiples of the golden ratio give a second starting vector in another order.
+        // The multiples of the golden ratio provide a second starting vector whose elements are in a different order.
         (0..n)
             .map(|i| (i as f64 * 0.618_033_988_749_895).fract())
             .collect(),
@@ -272,7 +276,8 @@ fn layout(graph: &Graph) -> Vec<(f64, f64)> {
             let moved: Vec<f64> = (0..n)
                 .map(|i| {
                     let around: f64 = graph.neighbours(i).iter().map(|j| column[*j]).sum();
-                    // A lazy walk, which moves with probability ½, has no negative eigenvalues.
+                    // The lazy random walk stays at its node with probability ½, so its matrix has no negative
+                    // eigenvalues.
                     0.5 * (column[i] + around / degree[i])
                 })
                 .collect();

@@ -1,4 +1,4 @@
-//! Predictions of observations: means, intervals, scores.
+//! Predictions of observations, with intervals and scores.
 
 use jensen_latent::{Likelihood, Predictive, Response, Size, lattice};
 use jensen_math::quadrature::{Rule, gauss_hermite};
@@ -13,41 +13,43 @@ const NODES: usize = 64;
 
 const GROUPS: usize = 10;
 
-/// The predictive distribution of the observations in some rows.
+/// The predictive distribution of the observations in several rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedRows {
-    /// The mean and variance of every linear predictor, row by row.
+    /// The mean and the variance of every linear predictor. The predictors of the same row are adjacent.
     pub predictor: Vec<(f64, f64)>,
     /// The number of linear predictors per row.
     pub times: usize,
-    /// The mean of each observation, such as a probability or an expected count. A multinomial row has one mean per
-    /// category.
+    /// The mean of the observation in each row, such as a probability or an expected count. A row with a multinomial
+    /// response has one mean per category.
     pub mean: Vec<Vec<f64>>,
-    /// The 5 % and 95 % quantiles of that mean under the posterior. They are NaN for multinomial rows.
+    /// The 5 % and 95 % posterior quantiles of the mean of each observation. The quantiles are NaN for multinomial
+    /// responses.
     pub interval: Vec<(f64, f64)>,
-    /// The 5 % and 95 % quantiles of the observation itself. They are NaN for binary and multinomial rows.
+    /// The 5 % and 95 % predictive quantiles of each observation. The quantiles are NaN for binary and multinomial
+    /// responses.
     pub predictive: Vec<(f64, f64)>,
-    /// The responses, NaN if unknown.
+    /// The response in each row, or NaN if it is unknown.
     pub response: Vec<f64>,
-    /// The numbers of trials.
+    /// The number of trials in each row.
     pub trials: Vec<f64>,
-    /// The log predictive density of each response in nats, NaN if the response is unknown.
+    /// The log predictive density of each response in nats, or NaN if the response is unknown.
     pub log_density: Vec<f64>,
 }
 
-/// The predictions and observations of a group of rows with similar predictions.
+/// A group of rows with similar predictions, for comparing the predictions with the observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
-    /// The mean prediction.
+    /// The mean of the predictions in the group.
     pub predicted: f64,
-    /// The mean observation.
+    /// The mean of the observations in the group.
     pub observed: f64,
-    /// The standard error of the mean observation.
+    /// The standard error of the mean of the observations.
     pub error: f64,
 }
 
 impl PredictedRows {
-    /// Returns the mean log predictive density of the known responses, in nats per observation.
+    /// Returns the mean log predictive density of the known responses in nats, or `None` if no response is known.
     pub fn log_predictive(&self) -> Option<f64> {
         let known: Vec<f64> = (self.log_density.iter().copied())
             .filter(|x| !x.is_nan())
@@ -56,7 +58,8 @@ impl PredictedRows {
         (n > 0.0).then(|| jensen_math::sum::pairwise_sum(&known) / n)
     }
 
-    /// Returns the share of responses that equal the most probable category, for binary and multinomial responses.
+    /// Returns the fraction of the known responses for which the observed category is the most probable one. Returns
+    /// `None` unless the responses are binary or multinomial.
     pub fn accuracy(&self, likelihood: Likelihood) -> Option<f64> {
         let best = |mean: &[f64]| match likelihood.response() {
             Response::Binary => Some(f64::from(mean[0] > 0.5)),
@@ -78,7 +81,7 @@ impl PredictedRows {
         (known > 0.0).then(|| right / known)
     }
 
-    /// Groups the rows with known responses by their predictions. The result is empty for multinomial rows.
+    /// Groups the rows with known responses by their predictions. The result is empty if the responses are multinomial.
     pub fn calibration(&self) -> Vec<Bin> {
         if self.times > 1 {
             return Vec::new();
@@ -110,9 +113,10 @@ impl PredictedRows {
     }
 }
 
-/// Computes the predictive distribution of observations whose linear predictors have mixture distributions. The linear
-/// predictors of a multinomial row are treated as independent. Quantiles of the observation come from a normal linear
-/// predictor with the mean and variance of the mixture, and from the weighted mean of the likelihood's parameters.
+/// Computes the predictive distribution of observations whose linear predictors have mixture distributions. The
+/// function treats the linear predictors of a multinomial row as independent. To compute the quantiles of an
+/// observation, the function replaces the mixture by a normal distribution with the same mean and variance, and the
+/// parameters of the likelihood by their weighted means.
 pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> PredictedRows {
     let likelihood = mean_likelihood(parts);
     let times = likelihood.predictors().max(1);
@@ -204,12 +208,13 @@ pub(super) fn mean_likelihood(parts: &[Part]) -> Likelihood {
     likelihood.with_values(&values)
 }
 
-/// Computes the predictive distribution of the fitted rows from the parts of their linear predictors.
+/// Computes the predictive distribution of the fitted rows from the mixture distributions of their linear predictors.
 pub fn fitted(model: &TableModel, predictors: &[Part]) -> PredictedRows {
     outcome(model, predictors, model.observed())
 }
 
-/// Points of a standard normal distribution in several dimensions, for the probabilities of categories.
+/// Points that represent a standard normal distribution in several dimensions. The probabilities of categories are
+/// integrated with these points.
 struct PointSet {
     points: Vec<Vec<f64>>,
 }
@@ -225,7 +230,7 @@ impl PointSet {
         Self { points }
     }
 
-    /// The reference category comes last.
+    /// Returns the probability of each category. The reference category comes last.
     fn probabilities(&self, moments: &[(f64, f64)]) -> Vec<f64> {
         let mut total = vec![0.0; moments.len() + 1];
         let mut eta = vec![0.0; moments.len() + 1];

@@ -1,4 +1,5 @@
-//! Baseline models, scored by the predictions of each observation from the others.
+//! The comparison of a fit with baseline models. Each model is scored by how well it predicts each observation from the
+//! others.
 
 use std::sync::Arc;
 
@@ -13,48 +14,52 @@ use serde::{Deserialize, Serialize};
 use super::TableModel;
 use crate::Error;
 
-/// The prior variance of the effects. The prior is almost flat, because responses and columns have unit variance.
+/// The prior variance of the effects. Responses and columns have unit variance, so a prior with this variance is almost
+/// flat.
 const FLAT: f64 = 1000.0;
 
 const MOST: usize = 10_000_000;
 
-/// The probability of rejecting a correct fit, which the two bounds share.
+/// The probability with which a correct fit is rejected. The two bounds share this probability.
 const CHANCE: f64 = 0.01;
 
-/// The comparison of a fit with a plain model.
+/// The comparison of a fit with a plain baseline model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The name of the plain model, such as `an intercept alone` or `least squares`.
+    /// The name of the baseline model, such as `an intercept alone` or `least squares`.
     pub model: String,
-    /// The mean log predictive density of an observation given the others under the plain model, in nats.
+    /// The mean log predictive density of an observation under the baseline model, given all other observations, in
+    /// nats.
     pub plain: f64,
-    /// The same density under the fit.
+    /// The mean log predictive density of an observation under the fit, given all other observations, in nats.
     pub own: f64,
-    /// The standard error of the difference between the two densities.
+    /// The standard error of the difference between the two mean densities.
     pub error: f64,
     /// The number of observations.
     pub observations: usize,
-    /// The number of columns that the prior of the fit uses.
+    /// The number of columns of the table that the prior of the fit uses.
     pub columns: usize,
 }
 
 impl Comparison {
-    /// Returns whether the fit predicts worse than the plain model by more than chance and the cost of columns without
-    /// an effect explain.
+    /// Returns whether the fit predicts worse than the baseline model. The difference must be larger than can be
+    /// explained by chance and by the cost of columns that have no effect.
     ///
-    /// The difference must exceed two bounds on chance. The first is its standard error. It is too small if both models
-    /// predict alike (Sivula, Magnusson, Matamoros and Vehtari 2020): of 200 tables drawn from second-order walks it
-    /// alone rejected 6. The second uses the ratio of another model's density of all observations to the density under
-    /// the right model. This ratio has expectation 1, so it exceeds 1/p with probability at most p (Markov's
-    /// inequality). The sums of the predictive densities of the observations estimate both densities. A column without
-    /// an effect gains half a χ² with one degree of freedom in the fit, and the correction for overfitting is one nat
-    /// (Akaike 1974), so it costs at most one nat.
+    /// The difference must exceed two bounds on the effect of chance. The first bound is a multiple of the standard
+    /// error of the difference. The standard error is too small if both models make similar predictions (Sivula,
+    /// Magnusson, Matamoros and Vehtari 2020). Of 200 tables that were drawn from second-order random walks, the first
+    /// bound alone rejected 6. The second bound concerns the ratio of the density of all observations under another
+    /// model to their density under the correct model. This ratio has expectation 1, so the probability that it exceeds
+    /// 1/p is at most p (Markov's inequality). The sum of the log predictive densities estimates the log density of all
+    /// observations under each model. A column without an effect costs at most one nat. Such a column increases the log
+    /// density of the fit by half a χ² variable with one degree of freedom, and the correction for overfitting is one
+    /// nat (Akaike 1974).
     pub fn is_worse(&self) -> bool {
         let behind = self.plain - self.own;
         let share = CHANCE / 2.0;
         let errors = jensen_math::special::inv_phi(1.0 - share);
         let nats = self.columns as f64 - share.ln();
-        // The negation rejects a fit whose score is NaN.
+        // The negation ensures that a fit whose score is NaN is rejected.
         !(behind <= errors * self.error || behind * self.observations as f64 <= nats)
     }
 }
@@ -75,11 +80,12 @@ impl Prior for Given {
     }
 }
 
-/// Compares a fit with the better of two plain models: an intercept alone, and a linear model of the columns that its
-/// prior uses. The result is `None` if observations are categories or no plain model can be fitted.
+/// Compares a fit with the better of two baseline models. The first baseline contains only an intercept. The second
+/// baseline is a linear model of the columns that the prior of the fit uses. Returns `None` if the observations are
+/// categories or if neither baseline can be fitted.
 ///
 /// # Errors
-/// Fails if a column cannot be read.
+/// Fails if a column of the table cannot be read.
 pub(super) fn compare(
     model: &TableModel,
     at: &LatentModel,
@@ -190,7 +196,7 @@ mod tests {
             comparison.is_worse()
         };
         assert!(worse(112.0, 13.0) && worse(8.0, 2.7));
-        // If two models have similar predictions, their differences are small and vary little between rows.
+        // If two models make similar predictions, the differences between them are small and vary little between rows.
         assert!(!worse(2.2, 9.5));
         assert!(!worse(112.0, 2.0) && !worse(-5.0, 3.0));
         assert!(worse(f64::NAN, 1.0));

@@ -1,4 +1,4 @@
-//! The posterior of a fit as a mixture over hyperparameters, in the units of the table.
+//! The posterior of a fit as a mixture over the hyperparameters, in the units of the table.
 
 use jensen_data::Table;
 use jensen_latent::{Likelihood, mixture_quantile, read};
@@ -6,14 +6,14 @@ use jensen_latent::{Likelihood, mixture_quantile, read};
 use super::{Files, Learnt, ObservedRows, StoredPosterior, TableModel};
 use crate::Error;
 
-/// A component of the mixture, which is the fit at one point of the hyperparameters.
+/// One component of the mixture, which is the fit at one point of the posterior of the hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The weight of the point in the mixture. The weights sum to 1.
+    /// The weight of this component. The weights of all components sum to 1.
     pub weight: f64,
-    /// The likelihood with its parameters at the point.
+    /// The likelihood with its parameters at this point.
     pub likelihood: Likelihood,
-    /// The means and variances of the requested quantities at the point.
+    /// The mean and the variance of each requested quantity at this point.
     pub moments: Vec<(f64, f64)>,
 }
 
@@ -35,17 +35,17 @@ pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
     mixture_quantile(&weights, &means, &sds, p)
 }
 
-/// The posterior of latent variables and linear predictors.
+/// The posterior of the latent variables and of the linear predictors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
-    /// The latent variables.
+    /// The mixture components for the latent variables.
     pub latents: Vec<Part>,
-    /// The linear predictors, including offsets.
+    /// The mixture components for the linear predictors, including their offsets.
     pub predictors: Vec<Part>,
 }
 
 impl Known {
-    /// Reads the posterior of a fit.
+    /// Computes the posterior of the latent variables and the linear predictors of a fit.
     ///
     /// # Errors
     /// Returns the errors of [`jensen_latent::read`].
@@ -59,7 +59,8 @@ impl Known {
                 likelihood: model.outside(point.likelihood),
                 moments,
             };
-            // The latent variables of a Gaussian process belong to distinct rows, so the predictors show them.
+            // Each latent variable of a Gaussian process belongs to one row. The linear predictors therefore contain
+            // the same information, and the latent variables are omitted.
             latents.push(part(match readout.scale.is_empty() {
                 true => Vec::new(),
                 false => read(&at, &point.fit, &readout)?,
@@ -76,11 +77,11 @@ impl Known {
     }
 }
 
-/// Computes the linear predictors of the rows of another table, and the observations of the rows. The predictors
-/// include offsets and the effects of rows and groups that are not in the fit.
+/// Computes the posterior of the linear predictors for the rows of another table, and returns the observations of these
+/// rows. The predictors include offsets and the effects of rows and groups that were not part of the fit.
 ///
 /// # Errors
-/// Returns the errors of [`jensen_latent::predict`], and an error if a row is outside the domain of the prior.
+/// Returns the errors of [`jensen_latent::predict`]. Also fails if a row is outside the domain of the prior.
 pub fn posterior_at(
     model: &TableModel,
     stored: &StoredPosterior,

@@ -1,10 +1,10 @@
-//! The predictions of rows as a table.
+//! The predictions for the rows of a table, formatted as CSV.
 
 use std::fmt::Write;
 
 use super::{PredictedRows, TableModel};
 
-/// Formats the predictions of rows as CSV. `rows` contains the row numbers in the table, from 0.
+/// Formats the predictions for several rows as CSV. `rows` contains the zero-based indices of the rows in the table.
 pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) -> String {
     let times = outcome.times;
     let quantiles = model.likelihood().has_quantiles();
@@ -27,7 +27,7 @@ pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) 
         "\n"
     };
     let number = |text: &mut String, x: f64| {
-        // Writing to a string cannot fail.
+        // Writing to a string never fails.
         let _ = if x.is_nan() {
             write!(text, ",")
         } else {

@@ -1,4 +1,4 @@
-//! The report of a fit of a latent Gaussian model.
+//! The report of a latent Gaussian model.
 
 use jensen_latent::Likelihood;
 use jensen_latent::prior::Graph;
@@ -12,12 +12,12 @@ use crate::job;
 
 const ROWS: usize = 200;
 
-/// The bound and the gap of a run against iterations.
+/// The bound and the duality gap of a run as functions of the iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
-    /// The bound at each iteration.
+    /// The value of the bound at each iteration.
     pub bound: Vec<(f64, f64)>,
-    /// The duality gap at each iteration, if there is one.
+    /// The duality gap at each iteration. The list is empty if the bound has no dual.
     pub gap: Vec<(f64, f64)>,
 }
 
@@ -105,7 +105,7 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
 
 const POINTS: usize = 3000;
 
-/// Plots the data with the fitted curve, if the model is a curve over one column.
+/// Plots the data with the fitted curve. Returns `None` unless the linear predictor is a function of a single column.
 fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     let (column, x) = model.only_input().filter(|_| outcome.times == 1)?;
     let (likelihood, seen) = (model.likelihood(), model.observed());
@@ -122,7 +122,7 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
         .x(Axis::new(column))
         .y(Axis::new(model.response()))
         .sized(640.0, 360.0);
-    // The mean of returns is 0, so the figure shows their standard deviation.
+    // The mean of returns under stochastic volatility is 0, so the figure shows their standard deviation instead.
     if likelihood != Likelihood::stochastic_volatility() {
         let band = order.iter().map(|i| {
             let (low, high) = outcome.interval[*i];
@@ -154,19 +154,19 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     })
 }
 
-/// The contents of the report of a fit.
+/// The data from which the report of a fit is created.
 pub struct Page<'a> {
-    /// The model.
+    /// The fitted model.
     pub model: &'a TableModel,
-    /// The posterior of latent variables and linear predictors.
+    /// The posterior of the latent variables and of the linear predictors.
     pub known: &'a Known,
     /// The contents of `fit.json`.
     pub summary: &'a LatentSummary,
-    /// The records of the run.
+    /// The bound and the duality gap at each iteration.
     pub curve: &'a Curve,
-    /// The fitted observations.
+    /// The predictive distribution of the fitted observations.
     pub outcome: &'a PredictedRows,
-    /// The graphs of parts, by the names of the parts.
+    /// The graphs of the parts of the prior, by the names of the parts.
     pub graphs: &'a [(String, Graph)],
     /// The name of the data.
     pub data: &'a str,
@@ -275,7 +275,7 @@ fn sections(page: &Page<'_>) -> Vec<Section> {
     exhibits.into_iter().flatten().map(Section::from).collect()
 }
 
-/// The page.
+/// Creates the report of a fit from `page`.
 pub fn report_page(page: Page<'_>) -> Report {
     let (model, summary, outcome) = (page.model, page.summary, page.outcome);
     let judged = &summary.judgement;

@@ -1,4 +1,4 @@
-//! The specification of a latent Gaussian model as text.
+//! The specification of a latent Gaussian model in text form.
 
 use jensen_latent::prior::{Distribution, Spec};
 use jensen_latent::{Likelihood, PriorDensity, SiteBound, Size};
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The specification of a latent Gaussian model of a table.
+/// The specification of a latent Gaussian model for the columns of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatentSpec {
-    /// The prior, such as `gp(rbf, lengthscale=2.7)`.
+    /// The prior of the latent variables, such as `gp(rbf, lengthscale=2.7)`.
     pub prior: String,
-    /// The likelihood, such as `gaussian(variance=0.1)`. Parameters without a value start at their defaults and are
-    /// learnt.
+    /// The likelihood, such as `gaussian(variance=0.1)`. A parameter that is not given starts at its default value and
+    /// is learnt.
     pub likelihood: String,
-    /// The bound. The default is the first bound of the likelihood.
+    /// The bound on the expected log likelihood. By default, this is the first bound that the likelihood supports.
     pub bound: Option<String>,
-    /// The response column. The default is the last column.
+    /// The name of the response column. By default, this is the last column.
     pub response: Option<String>,
-    /// The column of exposures.
+    /// The name of the column that contains the exposures.
     pub exposure: Option<String>,
-    /// The column with the numbers of trials.
+    /// The name of the column that contains the numbers of trials.
     pub trials: Option<String>,
-    /// The column that is added to the linear predictor.
+    /// The name of the column whose values are added to the linear predictor.
     pub offset: Option<String>,
-    /// Whether to use responses and columns without centring and scaling.
+    /// Whether to use responses and columns in their own units, without centring and scaling.
     #[serde(default)]
     pub unscaled: bool,
 }
 
 impl LatentSpec {
-    /// Returns the bound, or the default of the likelihood.
+    /// Returns the specified bound, or the default bound of the likelihood.
     ///
     /// # Errors
-    /// Fails if there is no such bound, or if it is not available for the likelihood.
+    /// Fails if no bound has this name or if the likelihood does not support it.
     pub fn bound(&self, likelihood: Likelihood) -> Result<SiteBound, Error> {
         let offered = likelihood.bounds();
         let Some(name) = &self.bound else {
@@ -77,10 +77,10 @@ impl LatentSpec {
     }
 }
 
-/// The parameters are in the units of the table's response.
+/// A parsed specification, in which the parameters are in the units of the table's response.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
-    /// Parameters without a given value have their defaults.
+    /// The likelihood, in which parameters without a given value have their defaults.
     pub(super) likelihood: Likelihood,
     pub(super) free: Vec<bool>,
     given: Vec<bool>,
@@ -88,8 +88,8 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    /// Returns the likelihood for responses in units of `scale`. Given values are converted from the units of the
-    /// table. Default values apply to the scaled responses.
+    /// Returns the likelihood for responses in units of `scale`. Given parameter values are converted from the units of
+    /// the table. Default values are not converted, because they apply to the scaled responses.
     pub(super) fn measured(&self, likelihood: Likelihood, scale: f64) -> Likelihood {
         let values = self.likelihood.values();
         let inside = values
@@ -114,11 +114,11 @@ impl Parsed {
 }
 
 /// Parses a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`. The function
-/// also returns whether each parameter is free. A parameter is free if it has no value or has a `~`. The number of
-/// categories of `multinomial` comes from the data.
+/// also returns, for each parameter, whether the parameter is free. A parameter is free if it has no value or if it is
+/// written with `~`. The number of categories of `multinomial` is determined by the data.
 ///
 /// # Errors
-/// Fails if the likelihood or a parameter does not exist, or if a value is not positive.
+/// Fails if no likelihood or no parameter has the given name, or if a value is not positive.
 pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
     let parsed = read_likelihood(text)?;
     Ok((parsed.likelihood, parsed.free))

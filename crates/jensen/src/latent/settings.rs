@@ -9,7 +9,7 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 
-/// Solvers stop long before this limit.
+/// The maximum number of iterations. In practice every solver stops long before it reaches this number.
 const MAX_ITERS: u64 = 100_000;
 
 #[cfg(feature = "clap")]
@@ -123,7 +123,7 @@ fn parse_solver(text: &str) -> Result<String, String> {
 }
 
 impl LatentRequest {
-    /// Returns the specification of the model.
+    /// Returns the specification of the model that the settings describe.
     pub fn request(&self) -> LatentSpec {
         LatentSpec {
             prior: self.prior.clone().unwrap_or_default(),
@@ -137,7 +137,7 @@ impl LatentRequest {
         }
     }
 
-    /// Returns the settings of the solver.
+    /// Returns the settings that the solver uses.
     pub fn settings(&self) -> Settings {
         let usual = Settings::default();
         Settings {
@@ -149,7 +149,7 @@ impl LatentRequest {
         }
     }
 
-    /// Returns the treatment of hyperparameters.
+    /// Returns the settings that determine how the fit treats its hyperparameters.
     pub fn learning(&self) -> Learning {
         Learning {
             settings: self.settings(),
@@ -167,10 +167,10 @@ impl LatentRequest {
         }
     }
 
-    /// Checks that every given setting has an effect.
+    /// Checks that every given setting has an effect on the fit.
     ///
     /// # Errors
-    /// Fails if a setting has no effect.
+    /// Fails if a given setting would have no effect.
     pub fn check(&self) -> Result<(), Error> {
         if self.restarts.is_some() && self.fixed {
             return Err(Error::setting(

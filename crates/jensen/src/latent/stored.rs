@@ -1,4 +1,4 @@
-//! The stored form of a fit.
+//! The file format in which the posterior of a fit is stored.
 
 use jensen_latent::{Likelihood, Warm};
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity, Snapshot};
@@ -8,28 +8,28 @@ use crate::Error;
 
 const ALGORITHM: &str = "latent";
 
-/// The part of a fit that predictions need in addition to its request and its table.
+/// The data that predictions need in addition to the request and the table of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredPosterior {
-    /// The points of the hyperparameters' posterior.
+    /// The points of the posterior of the hyperparameters.
     pub points: Vec<StoredPoint>,
 }
 
-/// A point of the hyperparameters' posterior, with its dual solution.
+/// A point of the posterior of the hyperparameters, with the dual solution of the fit at this point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredPoint {
-    /// The weight of the point in the mixture.
+    /// The weight of this point in the mixture.
     pub weight: f64,
-    /// The values of the prior's free hyperparameters.
+    /// The values of the free hyperparameters of the prior.
     pub theta: Vec<f64>,
-    /// The likelihood with its parameters at the point.
+    /// The likelihood with its parameters at this point.
     pub likelihood: Likelihood,
-    /// The solution of the dual.
+    /// The solution of the dual problem.
     pub dual: Warm,
 }
 
 impl StoredPosterior {
-    /// Returns the stored part of a fit.
+    /// Extracts the data that predictions need from a fit.
     pub fn new(learnt: &Learnt) -> Self {
         let points = learnt.points.iter().map(|point| StoredPoint {
             weight: point.weight,
@@ -42,7 +42,7 @@ impl StoredPosterior {
         }
     }
 
-    /// Encodes the fit as safetensors bytes.
+    /// Encodes the stored posterior in the safetensors format.
     pub fn encode(&self) -> Vec<u8> {
         Checkpoint::of_result(Identity::of_result(ALGORITHM), self.save()).encode()
     }
@@ -50,7 +50,7 @@ impl StoredPosterior {
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not a stored posterior.
+    /// Fails if the bytes are damaged, have another format version or do not contain a stored posterior.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(|e| Error::Input(e.to_string()))?;
         let bad = |e: String| Error::Input(format!("this is not a latent Gaussian fit: {e}"));

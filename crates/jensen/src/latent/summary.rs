@@ -1,4 +1,4 @@
-//! The contents of `fit.json` of a latent Gaussian model.
+//! The contents of `fit.json` for a latent Gaussian model.
 
 use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Covariate, Index, Piece, Reader};
@@ -17,14 +17,14 @@ const TRUNCATION: f64 = 0.1;
 
 const LISTED: usize = 1000;
 
-/// A hyperparameter and its value.
+/// A hyperparameter with its value and its posterior.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameter {
-    /// The name, such as `gp.lengthscale` or `likelihood.variance`.
+    /// The name of the hyperparameter, such as `gp.lengthscale` or `likelihood.variance`.
     pub name: String,
-    /// The value, or the posterior median if the fit integrated over the hyperparameter.
+    /// The value of the hyperparameter, or its posterior median if the fit integrated over it.
     pub value: f64,
-    /// Whether the fit learnt the value. Otherwise the value was given or is the starting value.
+    /// Whether the value was learnt by the fit. If not, the value was given or is the starting value.
     pub learnt: bool,
     /// The posterior mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,42 +38,43 @@ pub struct Hyperparameter {
     /// The 95 % quantile of the posterior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q95: Option<f64>,
-    /// The shift under the exact bound, in posterior standard deviations. It is absent if the bound is exact.
+    /// The shift of the hyperparameter under the exact bound, in posterior standard deviations. The shift is absent if
+    /// the fit itself uses the exact bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misplaced: Option<f64>,
 }
 
-/// The wall-clock seconds of the parts of a fit.
+/// The wall-clock time that each stage of a fit took, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatentSeconds {
-    /// Seconds for reading the data and building the prior and the design.
+    /// The time for reading the data and for building the prior and the design, in seconds.
     pub build: f64,
-    /// Seconds for the fit, including hyperparameters.
+    /// The time for the fit in seconds, including the search for the hyperparameters.
     pub fit: f64,
-    /// Seconds for predictions and reports.
+    /// The time for computing predictions and writing reports, in seconds.
     pub results: f64,
 }
 
-/// The contents of `fit.json` of a latent Gaussian model. The names and meanings of the fields are stable. Later
-/// versions may add fields at the end. Numbers that are not finite are `null`.
+/// The contents of `fit.json` for a latent Gaussian model. The names and meanings of the fields do not change between
+/// versions. Later versions may add fields at the end. Numbers that are not finite are written as `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatentSummary {
-    /// The status and the verdict. `converged` means that the gap or the estimated improvement is below the tolerance,
-    /// also for learnt hyperparameters.
+    /// The status at the end of the run, with the verdict. `converged` means that the gap or the estimated improvement
+    /// is below the tolerance. If hyperparameters are learnt, this also applies to them.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The lower bound on log p(y) at the mode of the hyperparameters, in nats, with all constants.
+    /// The lower bound on log p(y) in nats at the mode of the hyperparameters, including all constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
-    /// An upper bound on the remaining increase at these hyperparameters, from the dual. It is `null` if the bound has
-    /// no convex dual.
+    /// An upper bound on the amount by which `bound` could still increase at these hyperparameters. The gap is computed
+    /// from the dual problem, and is `null` if the bound has no convex dual.
     pub gap: Option<f64>,
-    /// The seconds that the solver took.
+    /// The time in seconds that the solver took.
     pub solver_seconds: f64,
-    /// A copy of `bound`, under the name that other fits use. It has no Monte-Carlo error.
+    /// The same value as `bound`, under the name that other kinds of fits use. This value has no Monte Carlo error.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
-    /// The bound on the expected log likelihood, such as `exact` or `tilted`.
+    /// The name of the bound on the expected log likelihood, such as `exact` or `tilted`.
     pub objective: String,
     /// The name of the solver.
     pub solver: String,
@@ -85,36 +86,39 @@ pub struct LatentSummary {
     pub observations: usize,
     /// The number of latent variables.
     pub dim: usize,
-    /// The number of iterations of the solver, including those of the search for hyperparameters.
+    /// The number of iterations of the solver, including iterations during the search for the hyperparameters.
     pub iterations: u64,
-    /// The seconds of the parts of the fit.
+    /// The wall-clock time that each stage of the fit took.
     pub seconds: LatentSeconds,
-    /// The seed of the run, which restarts use.
+    /// The seed of the run, which only restarts use.
     pub seed: u64,
-    /// The version of Jensen.
+    /// The version of Jensen that wrote the file.
     pub version: String,
-    /// All hyperparameters, including fixed ones.
+    /// All hyperparameters, including those with fixed values.
     pub hyperparameters: Vec<Hyperparameter>,
-    /// The posterior of covariates' effects, of groups and of fields with up to 1000 nodes. For a Gaussian process it
-    /// is the posterior of the linear predictors.
+    /// The posterior of the effects of covariates and groups, and of fields with up to 1000 nodes. For a Gaussian
+    /// process, the field contains the posterior of the linear predictors.
     pub parameters: Vec<ParameterSummary>,
-    /// The excess of the bound on `E[−log p]` over the expectation, in nats per observation. It is `null` if the fit
-    /// maximised an expectation with a closed form.
+    /// The amount by which the bound on `E[−log p]` exceeds this expectation, in nats per observation. The value is
+    /// `null` if the fit maximised an expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,
-    /// The quadrature error of the exact expectation, in nats per observation.
+    /// The quadrature error of the exact expectation of the log likelihood, in nats per observation.
     #[serde(default)]
     pub slack_error: Option<f64>,
-    /// The median ratio of the standard deviations of the linear predictors to those under the exact expectation.
+    /// The median of the ratios between the standard deviations of the linear predictors under the bound and under the
+    /// exact expectation.
     #[serde(default)]
     pub sd_ratio: Option<f64>,
-    /// The logarithm of the integral of exp(bound) over the hyperparameters, if the fit integrated over them.
+    /// The logarithm of the integral of exp(bound) over the hyperparameters, or `null` if the fit did not integrate
+    /// over them.
     #[serde(default)]
     pub evidence: Option<f64>,
-    /// The difference between `evidence` and the result of another integration rule.
+    /// An estimate of the error of `evidence`, computed as its difference from the result of a second integration rule.
     #[serde(default)]
     pub evidence_error: Option<f64>,
-    /// The comparison with a plain model, in nats per observation. Each observation is predicted from the others.
+    /// The comparison with a plain baseline model, in nats per observation. Both the fit and the baseline predict each
+    /// observation from all other observations.
     #[serde(default)]
     pub plain: Option<Comparison>,
 }
@@ -123,17 +127,17 @@ fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Err
     Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
-/// The fit from which a summary is computed.
+/// The results of a fit from which its summary is computed.
 pub struct Made<'a> {
     /// The model.
     pub model: &'a TableModel,
-    /// The fit with its hyperparameters.
+    /// The fitted model with its hyperparameters.
     pub learnt: &'a Learnt,
-    /// The posterior of latent variables and linear predictors.
+    /// The posterior of the latent variables and of the linear predictors.
     pub known: &'a Known,
-    /// The settings of the solver.
+    /// The settings that the solver used.
     pub settings: Settings,
-    /// The seconds of the parts of the fit.
+    /// The wall-clock time that each stage of the fit took.
     pub seconds: LatentSeconds,
     /// The seed.
     pub seed: u64,
@@ -212,7 +216,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
         }
         return rows;
     }
-    // The effects of covariates come first, because readers look for them.
+    // The effects of covariates come first, because they are what most readers look for.
     let effect = |p: &&Piece| matches!(p.reader, Reader::Covariates(_) | Reader::Common);
     let others = pieces
         .iter()
@@ -322,7 +326,7 @@ fn truncated(made: &Made<'_>) -> Vec<Reason> {
         .collect()
 }
 
-/// Returns the evidence for the verdict on a fit.
+/// Returns the evidence on which the verdict on a fit is based.
 pub fn evidence(made: &Made<'_>) -> Evidence {
     let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
     let settings = model.settings();
@@ -351,7 +355,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
              Intervals are conditional on that mode"
         ));
     }
-    // If the search for hyperparameters has finished, the status is that of the solver.
+    // If the search for the hyperparameters has converged, the run has the status of the solver.
     let status = match learnt.status.is_converged() {
         true => &fit.status,
         false => &learnt.status,
@@ -391,7 +395,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     evidence
 }
 
-/// Returns values in the units of the table.
+/// Returns the hyperparameters in the units of the table.
 fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
     let learnt = made.learnt;
     let settings = made.model.settings();

@@ -1,4 +1,4 @@
-//! A specification bound to a table: observed rows, design, and predictions for other tables.
+//! A model specification bound to a table, with its observations and design, and with predictions for other tables.
 
 use jensen_data::{Cells, Table};
 use jensen_latent::prior::{
@@ -16,17 +16,17 @@ use super::view::{Files, View};
 use super::{LatentSpec, Learning};
 use crate::Error;
 
-/// The bytes of the process before a fit, measured.
+/// The number of bytes that the process uses before a fit, as measured.
 const PROCESS: u64 = 32 << 20;
 
-/// The bytes of a cell of the table, measured on numbers with six digits: its text, and the number.
+/// The number of bytes of a cell of the table, as measured on numbers with six digits: its text and its value.
 const CELL: u64 = 18;
 
-/// The measured number of square matrices that a fit of a Gaussian process has in memory at once. The first index is
-/// whether hyperparameters are learnt, and the second is whether rows share an input.
+/// The number of square matrices that the fit of a Gaussian process keeps in memory at the same time, as measured. The
+/// first index is 1 if hyperparameters are learnt, and the second index is 1 if several rows share the same input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
-/// The observations of some rows of a table, in the units of the table.
+/// The observations in several rows of a table, in the units of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedRows {
     /// The offset of each linear predictor.
@@ -39,7 +39,7 @@ pub struct ObservedRows {
     pub response: Vec<f64>,
 }
 
-/// A latent Gaussian model of a table.
+/// A latent Gaussian model that is bound to a table.
 pub struct TableModel {
     /// The likelihood in the units of the model.
     likelihood: Likelihood,
@@ -52,7 +52,7 @@ pub struct TableModel {
     /// The observations in the units of the table.
     observed: ObservedRows,
     rows: Vec<usize>,
-    /// The words of the response, in the order of their codes.
+    /// The words of the response column. The position of a word is its numeric code.
     levels: Option<Vec<String>>,
     response: String,
     request: LatentSpec,
@@ -64,11 +64,11 @@ pub struct TableModel {
 }
 
 impl TableModel {
-    /// Binds a specification to a table. Rows without a response are omitted from the fit.
+    /// Binds a specification to a table. The fit does not use rows whose response is missing.
     ///
     /// # Errors
-    /// Fails if the prior or the likelihood cannot be parsed, if columns or files are missing, or if values are missing
-    /// or outside the domain of the likelihood.
+    /// Fails if the prior or the likelihood cannot be parsed, or if a column or a file is missing. Also fails if a
+    /// required value is missing or outside the domain of the likelihood.
     pub fn new(request: &LatentSpec, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
         let parsed = read_likelihood(&request.likelihood)?;
@@ -171,17 +171,17 @@ impl TableModel {
         })
     }
 
-    /// Returns the likelihood with its given or starting parameters, in the units of the table.
+    /// Returns the likelihood with its given or default parameters, in the units of the table.
     pub fn likelihood(&self) -> Likelihood {
         self.likelihood
     }
 
-    /// Returns the bound.
+    /// Returns the bound on the expected log likelihood.
     pub fn bound(&self) -> SiteBound {
         self.bound
     }
 
-    /// Returns the specification.
+    /// Returns the specification from which the model was created.
     pub fn request(&self) -> &LatentSpec {
         &self.request
     }
@@ -191,17 +191,17 @@ impl TableModel {
         &self.response
     }
 
-    /// Returns the words for the codes 0, 1, … of the response, if the response contains words.
+    /// Returns the words that correspond to the codes 0, 1, … of the response, or `None` if the response is numeric.
     pub fn levels(&self) -> Option<&[String]> {
         self.levels.as_deref()
     }
 
-    /// Returns the parts of the prior.
+    /// Returns the parts of the prior with their design.
     pub fn assembled(&self) -> &Assembled {
         &self.assembled
     }
 
-    /// Returns the data of the fitted rows, in the units of the table.
+    /// Returns the observations in the fitted rows, in the units of the table.
     pub fn observed(&self) -> &ObservedRows {
         &self.observed
     }
@@ -210,18 +210,18 @@ impl TableModel {
         &self.measure
     }
 
-    /// Returns the data of the fitted rows, in the units of the model.
+    /// Returns the observations in the fitted rows, in the units of the model.
     pub fn observations(&self) -> &Observations {
         &self.observations
     }
 
-    /// Returns the rows of the table that were observed.
+    /// Returns the indices of the rows whose response was observed.
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }
 
-    /// Returns the name and the observed values of the only input, if the linear predictors are functions of one
-    /// column.
+    /// Returns the name of the input column and its observed values if the linear predictors depend on a single column,
+    /// and `None` otherwise.
     pub fn only_input(&self) -> Option<(&str, &[f64])> {
         let (name, values) = self.inputs.first()?;
         let follows = |piece: &Piece| match &piece.reader {
@@ -240,7 +240,7 @@ impl TableModel {
         &self.columns
     }
 
-    /// Returns the values of an input of a Gaussian process or a field in the observed rows.
+    /// Returns the values in the observed rows of a column that is an input of a Gaussian process or of a field.
     pub fn input(&self, column: &str) -> Option<&[f64]> {
         self.inputs
             .iter()
@@ -248,22 +248,22 @@ impl TableModel {
             .map(|(_, values)| values.as_slice())
     }
 
-    /// Returns the graphs of parts, by the names of the parts.
+    /// Returns the graphs of the parts of the prior, with the names of the parts.
     pub fn graphs(&self) -> &[(String, Graph)] {
         self.assembled.graphs()
     }
 
-    /// Returns the number of latent variables of a Gaussian process, or 0 if the prior is sparse.
+    /// Returns the number of latent variables of the Gaussian process, or 0 if the prior is sparse.
     pub fn process_size(&self) -> usize {
         self.assembled.process_size() * self.likelihood.predictors()
     }
 
     /// Estimates the memory of a fit in bytes, including the process and the table. The estimate covers the model and
-    /// the fit at each point of the hyperparameters' posterior, with the means and variances of latent variables and
-    /// predictors and the inputs of the results.
+    /// the fit at each point of the posterior of the hyperparameters. The estimate also covers the means and variances
+    /// of latent variables and predictors, and the data from which results are computed.
     ///
     /// # Errors
-    /// Fails if the prior has no structure at its starting values.
+    /// Fails if the prior has no valid structure at its starting values.
     pub fn bytes(&self, learning: &Learning) -> Result<u64, Error> {
         let free = self.start().len() + self.free_likelihood().len();
         let learnt = learning.learn && free > 0;
@@ -278,7 +278,7 @@ impl TableModel {
                 let at = self.model(&self.start(), self.likelihood)?;
                 (jensen_latent::footprint(&at)?, at.prior.len() as u64)
             }
-            // The matrices have the size of the covariance, which need not be computed for this.
+            // The matrices have the size of the covariance matrix, which need not be computed to estimate the memory.
             _ => {
                 let repeated = !matches!(self.assembled.design(), Design::Identity);
                 let matrices = MATRICES[usize::from(learnt)][usize::from(repeated)];
@@ -289,12 +289,13 @@ impl TableModel {
         Ok(PROCESS + table + model + 8 * points * (4 * latents + 6 * rows))
     }
 
-    /// Returns notes for the user.
+    /// Returns remarks for the user on how the table was interpreted.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Returns all hyperparameters, including fixed ones. Those of the prior come before those of the likelihood.
+    /// Returns all hyperparameters, including those with fixed values. The hyperparameters of the prior come first,
+    /// followed by the parameters of the likelihood.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = self.assembled.settings();
         let likelihood = self.likelihood;
@@ -312,14 +313,14 @@ impl TableModel {
         settings
     }
 
-    /// Returns the indices of the likelihood's free parameters, with their priors.
+    /// Returns the indices of the free parameters of the likelihood, with the prior of each parameter.
     pub fn free_likelihood(&self) -> Vec<(usize, PriorDensity)> {
         let free = (0..self.parsed.free.len()).filter(|k| self.parsed.free[*k]);
         free.map(|k| (k, self.parsed.density(k, self.measure.scale)))
             .collect()
     }
 
-    /// Converts a likelihood in the units of the model to the units of the table.
+    /// Converts a likelihood from the units of the model to the units of the table.
     pub fn outside(&self, likelihood: Likelihood) -> Likelihood {
         let values = likelihood.values();
         let each = values.iter().enumerate();
@@ -329,25 +330,25 @@ impl TableModel {
         likelihood.with_values(&values)
     }
 
-    /// Converts a bound, or a log density of all responses, to responses in the units of the table.
+    /// Converts a bound, or the log density of all responses, from the units of the model to the units of the table.
     pub fn bound_outside(&self, bound: f64) -> f64 {
         bound - self.rows.len() as f64 * self.measure.scale.ln()
     }
 
-    /// Returns the linear map from the latent variables of a fit to the units of the table.
+    /// Returns the linear map that converts the latent variables of a fit to the units of the table.
     pub fn readout(&self) -> Readout {
         super::units::readout(&self.assembled, &self.measure, self.likelihood.predictors())
     }
 
-    /// Returns the starting values of the prior's free hyperparameters.
+    /// Returns the starting values of the free hyperparameters of the prior.
     pub fn start(&self) -> Vec<f64> {
         Prior::parameters(self).iter().map(|p| p.start).collect()
     }
 
-    /// Returns the model at hyperparameters θ of the prior and at a likelihood.
+    /// Returns the model with hyperparameters `theta` of the prior and with the given likelihood.
     ///
     /// # Errors
-    /// Fails if θ is outside its range.
+    /// Fails if `theta` is outside the range of the hyperparameters.
     pub fn model(&self, theta: &[f64], likelihood: Likelihood) -> Result<LatentModel, Error> {
         Ok(LatentModel {
             prior: self.structure(theta)?,
@@ -358,11 +359,11 @@ impl TableModel {
         })
     }
 
-    /// Returns the query of the posterior at θ for some rows of a table, with the effects of rows and groups that are
-    /// not in the fit.
+    /// Returns the query that computes the posterior at `theta` for some rows of a table. Also returns the effects of
+    /// rows and groups that were not part of the fit.
     ///
     /// # Errors
-    /// Fails if a column of the prior is missing, or if a row is outside the domain of the prior.
+    /// Fails if a column that the prior uses is missing, or if a row is outside the domain of the prior.
     pub fn at(
         &self,
         theta: &[f64],
@@ -379,10 +380,11 @@ impl TableModel {
         Ok((replicate_query(query, self.likelihood.predictors()), fresh))
     }
 
-    /// Returns the observations of some rows of a table. Missing exposures and trials are 1.
+    /// Returns the observations in some rows of a table. If the model has no column of exposures or trials, their
+    /// values are 1.
     ///
     /// # Errors
-    /// Fails if a column lacks a number in one of these rows.
+    /// Fails if a required cell of one of these rows does not contain a number.
     pub fn rows_of(&self, table: &Table, rows: &[usize]) -> Result<ObservedRows, Error> {
         let column = |name: &Option<String>, default: f64| -> Result<Vec<f64>, Error> {
             match name {
@@ -399,11 +401,11 @@ impl TableModel {
         })
     }
 
-    /// Returns the prior covariance matrix of the linear predictors of a table's rows under a Gaussian process, which
-    /// joint draws need.
+    /// Returns the prior covariance matrix of the linear predictors for the rows of a table under a Gaussian process.
+    /// Joint draws need this matrix.
     ///
     /// # Errors
-    /// Returns the same errors as [`at`](Self::at).
+    /// Fails under the same conditions as [`at`](Self::at).
     pub fn joint(
         &self,
         theta: &[f64],
@@ -469,8 +471,8 @@ fn each(list: &[f64], times: usize) -> Vec<f64> {
     repeated.collect()
 }
 
-/// Checks that responses are in the domain of the likelihood, and that exposures and trials are positive. The error
-/// names the row.
+/// Checks that responses are in the domain of the likelihood, and that exposures and trials are positive. The message
+/// of an error gives the row.
 fn check_responses(
     table: &Table,
     response: &str,
@@ -530,7 +532,7 @@ fn observed(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, Error
         .collect()
 }
 
-/// Missing values become NaN. Words become codes if the likelihood has categories.
+/// Returns the responses as numbers. Missing values become NaN. If the likelihood has categories, words become codes.
 fn responses(
     table: &Table,
     name: &str,
@@ -544,7 +546,7 @@ fn responses(
         _ => return Ok((column.numbers()?.to_vec(), None)),
     };
     if let (Cells::Numbers(numbers), Some(_)) = (&column.cells, wanted) {
-        // Labels −1 and 1 are treated like two words.
+        // The labels −1 and 1 are converted to codes in the same way as two words.
         let signs = numbers.iter().all(|x| x.is_nan() || x.abs() == 1.0);
         if !(signs && numbers.contains(&-1.0)) {
             return Ok((numbers.clone(), None));

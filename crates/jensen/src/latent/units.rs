@@ -1,15 +1,16 @@
-//! Conversion between the units of a table's response and columns and the units of a model.
+//! Conversion between the units of the table and the units in which a model is fitted.
 //!
-//! The defaults suit responses and columns with a standard deviation of 1. Jensen therefore fits responses with a
-//! location-scale likelihood as (y − centre)/scale, and covariates in standard deviations from their means. It converts
-//! results to the units of the table. To convert a bound, it subtracts the logarithm of the scale once per row.
+//! The default priors and starting values are suitable for responses and columns with a standard deviation of 1. If the
+//! likelihood is a location-scale family, Jensen therefore fits the responses as (y − centre)/scale. Jensen expresses
+//! each covariate as its deviation from its mean in units of its standard deviation. Jensen converts results back to
+//! the units of the table. To convert a bound, Jensen subtracts the logarithm of the scale once per row.
 
 use jensen_latent::prior::{Assembled, Level, Pin, Reader, Spec, Units};
 use jensen_latent::{Likelihood, Move, Observations, Readout};
 use jensen_math::sum::pairwise_sum;
 
-/// The units of a model. A response y of the model is centre + scale · y in the table, and `units` converts the
-/// columns.
+/// The units of a model. A response y in the units of the model is centre + scale · y in the units of the table. The
+/// field `units` converts the columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measure {
     pub(super) centre: f64,
@@ -18,8 +19,8 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// Computes the units from the fitted rows. If no part of the prior absorbs a shift, as in a regression through the
-    /// origin, nothing is centred.
+    /// Computes the units from the fitted rows. The function does not centre responses or columns if no part of the
+    /// prior can absorb a shift, as in a regression through the origin.
     pub(super) fn of(
         data: &Observations,
         likelihood: Likelihood,
@@ -51,7 +52,7 @@ impl Measure {
             let squares: Vec<f64> = (own.iter()).map(|y| (y - measure.centre).powi(2)).collect();
             let scale = (pairwise_sum(&squares) / n).sqrt();
             let size = own.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
-            // Responses that are all equal have no scale.
+            // If all responses are equal, their standard deviation is 0 and they are not scaled.
             if scale > 1e-12 * size {
                 measure.scale = scale;
             }
@@ -75,7 +76,7 @@ impl Measure {
         }
     }
 
-    /// Converts the mean and variance of a linear predictor to the units of the table, without its offset.
+    /// Converts the mean and the variance of a linear predictor to the units of the table. The offset is not included.
     pub(super) fn outside(&self, mean: f64, variance: f64) -> (f64, f64) {
         (
             self.centre + self.scale * mean,
@@ -119,8 +120,9 @@ impl Measure {
     }
 }
 
-/// Returns the linear map from the latent variables to the units of the table. Effects of covariates are per unit of
-/// the column, levels apply at the origin of all columns, and fields sum to zero if another part contains their level.
+/// Returns the linear map that converts the latent variables to the units of the table. The effects of covariates
+/// become effects per unit of the column. Levels become levels at the origin of all columns. Fields sum to zero if
+/// another part of the prior contains their level.
 pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) -> Readout {
     let pieces = assembled.pieces();
     let latents = pieces.last().map_or(0, |p| p.latents.end);
@@ -129,7 +131,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
         ..Readout::default()
     };
     let absorbs = assembled.absorbs();
-    // The variables that change if all predictors shift by 1.
+    // The variables in this list change if all linear predictors shift by 1.
     let level: Vec<usize> = absorbs.map_or(Vec::new(), |part| {
         let from = pieces[part].latents.start;
         (from..from + assembled.read(part)).collect()
@@ -175,7 +177,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
                 read: read(from),
                 add,
             });
-            // The structured half of BYM2, which does not enter rows directly, has its own level.
+            // The structured half of BYM2 does not enter the rows directly and has its own level.
             let hidden = from + direction.len();
             if hidden + direction.len() == pieces[part].latents.end {
                 let down = read(hidden)

@@ -1,4 +1,4 @@
-//! Access of a specification to the columns of a table and to the files that it names.
+//! Access to the columns of a table and to the files to which a specification refers.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,10 @@ use jensen_latent::{Dense, Sparse};
 
 use crate::Error;
 
-/// The files that a prior names. The caller implements this trait and thereby decides where the files are.
+/// The source of the files to which a prior refers. The caller implements this trait and thereby decides where the
+/// files are read from.
 pub trait Files {
-    /// Reads a graph of regions.
+    /// Reads a graph of neighbouring regions from a file.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not contain a graph.
@@ -22,7 +23,7 @@ pub trait Files {
     /// Fails if the file cannot be read or does not contain a symmetric matrix.
     fn symmetric(&self, file: &str) -> Result<Symmetric, Error>;
 
-    /// Reads a table, which serves as a mask.
+    /// Reads a table from a file. The table is used as a mask.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not contain a table.

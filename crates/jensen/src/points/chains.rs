@@ -1,4 +1,4 @@
-//! Hidden Markov models of sequences of rows, in which a hidden state emits each row.
+//! Hidden Markov models for sequences of rows, in which each row is emitted by a hidden state.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use crate::job::words;
 use crate::job::{Around, carry_out};
 use crate::units::{Standardise, Units};
 
-/// The name of the command, which marks its result folders.
+/// The name of the command, which is stored in its result folders.
 pub const HMM: &str = "hmm";
 
 /// The settings of a hidden Markov model.
@@ -108,10 +108,10 @@ impl ChainsRequest {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    /// Checks that hidden Markov models support all given settings.
+    /// Checks that hidden Markov models support all settings that the user gave.
     ///
     /// # Errors
-    /// Fails with [`Error::Setting`] if they do not support one.
+    /// Fails with [`Error::Setting`] if hidden Markov models do not support one of the given settings.
     pub fn check(&self) -> Result<(), Error> {
         let points = &self.points;
         if points.batch.is_some() || points.heldout() > 0.0 {
@@ -159,25 +159,25 @@ impl ChainsRequest {
     }
 }
 
-/// The rows of a table, grouped into sequences.
+/// The rows of a table, grouped into one or more sequences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequences {
-    /// The rows, sequence after sequence.
+    /// The rows of all sequences. The rows of the first sequence come first.
     pub points: Points,
     /// The number of rows in each sequence.
     pub lengths: Vec<usize>,
     /// The names of the sequences, which are the values of the grouping column.
     pub names: Vec<String>,
-    /// The table row, from 0, of each row of `points`.
+    /// The zero-based index in the table of each row of `points`.
     pub rows: Vec<usize>,
 }
 
 impl Sequences {
-    /// Groups the rows of a table by the values of a column, if one is named. The sequences are in the order of their
-    /// first rows.
+    /// Groups the rows of a table by the values of the column `group`. Without this column, all rows form a single
+    /// sequence. The sequences are sorted by their first rows.
     ///
     /// # Errors
-    /// Fails if there is no such column, or if one of its values is missing. Also returns the errors of
+    /// Fails if the table has no such column or if one of its values is missing. Also returns the errors of
     /// [`Points::of_table`].
     pub fn of_table(
         table: &Table,
@@ -245,7 +245,7 @@ impl Sequences {
     }
 }
 
-/// The number of transitions is the square of the number of states.
+/// The maximum number of states. The number of transition probabilities is the square of the number of states.
 const STATES: u64 = 10_000;
 
 const SMOOTHING: f64 = 0.5;
@@ -284,11 +284,12 @@ fn model<C: Components>(
     HiddenMarkov::new(emissions, starts, states, concentration).map_err(Error::Input)
 }
 
-/// Fits hidden Markov models to rows in order, where sequence i has `lengths[i]` rows.
+/// Fits hidden Markov models to rows that are sorted by sequence. The sequence with index i consists of `lengths[i]`
+/// rows.
 ///
 /// # Errors
-/// Fails if a setting is invalid, if the lengths do not sum to the number of rows, or if the states cannot emit a row.
-/// Also returns the errors of [`carry_out`].
+/// Fails if a setting is invalid, if the lengths do not sum to the number of rows, or if a row is outside the domain of
+/// the emission distributions. Also returns the errors of [`carry_out`].
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
@@ -382,7 +383,7 @@ impl Data<'_> {
         let models: Vec<HiddenMarkov<&C>> = sizes
             .map(|k| model(request, points, lengths, emissions, k as usize))
             .collect::<Result<_, _>>()?;
-        // The states have K! equivalent labellings, of which q covers one.
+        // The K states have K! equivalent labellings, and q covers only one of them.
         let credited: Vec<(&HiddenMarkov<&C>, f64)> = models
             .iter()
             .map(|model| (model, lgamma(model.parts().len() as f64 + 1.0)))
@@ -438,11 +439,11 @@ impl Data<'_> {
     }
 }
 
-/// Computes the posterior marginals of the states at every step, given the global parameters.
+/// Computes the posterior marginal distribution of the state at every step, given the global parameters.
 ///
 /// # Errors
-/// Fails if the lengths do not sum to the number of rows, if the states cannot emit a row, or if the global parameters
-/// belong to another model.
+/// Fails if the lengths do not sum to the number of rows, if a row is outside the domain of the emission distributions,
+/// or if the global parameters belong to another model.
 pub fn explain_chains(
     request: &ChainsRequest,
     globals: &Globals,
@@ -452,11 +453,11 @@ pub fn explain_chains(
     Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
-/// Computes the same as [`explain_chains`] and the most probable path of each sequence. A path contains the states of
-/// all steps, counted from 0.
+/// Computes the same results as [`explain_chains`], and the most probable path of each sequence. A path is the list of
+/// the states at all steps, where the first state has the index 0.
 ///
 /// # Errors
-/// Returns the same errors as [`explain_chains`].
+/// Fails under the same conditions as [`explain_chains`].
 pub fn decode_chains(
     request: &ChainsRequest,
     globals: &Globals,

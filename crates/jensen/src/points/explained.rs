@@ -1,21 +1,22 @@
-//! Predictions of points from global parameters.
+//! Predictions for points from the global parameters of a fitted model.
 
 use jensen_conjugate::model::ConjugateModel;
 use rayon::prelude::*;
 
 use crate::Error;
 
-/// The predictions of points given global parameters, at temperature 1.
+/// The predictions for points, given the global parameters and at temperature 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// q(z) of every point, with one row per point or per step of a chain. It contains the responsibilities of mixture
-    /// components, the probabilities that factors are active, or the marginals of states.
+    /// The distribution q(z) of every point, with one row per point or per step of a sequence. Depending on the model,
+    /// a row contains the responsibilities of the mixture components, the probabilities that factors are active, or the
+    /// marginal probabilities of the states.
     pub assignments: Vec<f64>,
-    /// A lower bound on the log predictive density of every point or chain, in nats.
+    /// A lower bound on the log predictive density of each point or sequence, in nats.
     pub bounds: Vec<f64>,
 }
 
-/// Runs the local steps of all points, for a model whose local step leaves q(z) in its scratch memory.
+/// Runs the local steps of all points for a model whose scratch memory contains q(z) after each local step.
 pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     model: &M,
     lambda: &[f64],
@@ -23,7 +24,7 @@ pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     explain_by(model, lambda, |scratch| scratch)
 }
 
-/// Runs the local steps of all points. `assignments` reads q(z).
+/// Runs the local steps of all points. The function `assignments` reads q(z) from the scratch memory of the model.
 pub(super) fn explain_by<M: ConjugateModel>(
     model: &M,
     lambda: &[f64],

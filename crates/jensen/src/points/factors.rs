@@ -1,4 +1,4 @@
-//! Factorial mixtures, in which every point is a sum of binary factors plus noise.
+//! Factorial mixtures, in which every point is the sum of several binary factors and noise.
 
 use jensen_conjugate::models::{FactorialMixture, FactorialSettings, FactorialStart};
 use jensen_conjugate::plain::Plain;
@@ -18,14 +18,16 @@ use crate::units::Units;
 
 const COMPLETE: &str = "factors need complete rows: remove the row or fill it in";
 
-/// The name of the command, which marks its result folders.
+/// The name of the command, which is stored in its result folders.
 pub const FACTORS: &str = "factors";
 
-/// The residual variance may exceed the given noise variance by this share or by [`ERRORS`] standard errors, whichever
-/// is larger.
+/// The fraction by which the residual variance of a trusted fit may exceed the given noise variance. If [`ERRORS`]
+/// standard errors are larger than this fraction, they are the limit instead.
 const EXCESS: f64 = 0.05;
-/// With eight images, starts that found all of them ended at 0.99 to 1.06 times the noise variance. The largest value
-/// was of a start that had not converged. Starts that missed an image ended at 1.08 times or more.
+/// The number of standard errors by which the residual variance may exceed the given noise variance. In a test with
+/// eight images, starts that found all images ended with a residual variance of 0.99 to 1.06 times the noise variance.
+/// The largest of these values belongs to a start that had not converged. Starts that missed an image ended with 1.08
+/// times the noise variance or more.
 const ERRORS: f64 = 4.0;
 
 fn doubt(
@@ -47,9 +49,9 @@ fn doubt(
     })
 }
 
-/// Returns the plain model for factors, which consists of independent normal columns. Each column has its own mean and
-/// a variance of at least that of the stated noise. Each of the two parameters of a column costs half the logarithm of
-/// the number of points (Schwarz 1978).
+/// Returns the baseline model for factors, in which the columns are independent and normally distributed. Each column
+/// has its own mean and its own variance, which is at least the stated noise variance. Each of the two parameters of a
+/// column costs half the logarithm of the number of points (Schwarz 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();
@@ -71,8 +73,8 @@ fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     }
 }
 
-/// Sets the default prior variance of the factors' elements to the mean square of the points, because points are sums
-/// of factors.
+/// Returns the request with a default for the prior variance of the elements of the factors. The default is the mean
+/// square of the points, because points are sums of factors.
 fn scaled(request: &FactorsRequest, points: &Points) -> FactorsRequest {
     let squares: f64 = points.train.iter().map(|x| x * x).sum();
     let mean = squares / points.train.len().max(1) as f64;
@@ -80,8 +82,8 @@ fn scaled(request: &FactorsRequest, points: &Points) -> FactorsRequest {
     FactorsRequest {
         factor_variance: request.factor_variance.or(Some(usual)),
         points: PointRequest {
-            // A fit with a temperature policy starts at the prior, where fits without a policy find little. Further
-            // starts have no policy, so by default there are none.
+            // A fit with a temperature policy starts at the prior. Fits without a policy find few factors from this
+            // start. The additional starts have no policy, so by default there are none.
             starts: request
                 .points
                 .starts
@@ -100,7 +102,8 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
         activation: request.activation.unwrap_or(0.3),
     };
     let model = FactorialMixture::new(settings, dim, rows.to_vec()).map_err(Error::Setting)?;
-    // A temperature policy forgets the start, except that the start breaks the symmetry between factors.
+    // A fit with a temperature policy retains nothing of its starting point, except that the start breaks the symmetry
+    // between the factors.
     let start = match request.points.temper()? {
         Temper::None => FactorialStart::Points,
         _ => FactorialStart::Prior,
@@ -108,10 +111,10 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
     Ok(model.starting_at(start))
 }
 
-/// Computes the probabilities that factors are active, for points without held-out entries.
+/// Computes the probabilities that factors are active at points without held-out entries.
 ///
 /// # Errors
-/// Fails if a setting is invalid, or if the global parameters belong to another model.
+/// Fails if a setting is invalid or if the global parameters belong to another model.
 pub fn explain_factors(
     request: &FactorsRequest,
     globals: &Globals,

@@ -1,7 +1,8 @@
-//! Mixtures of the rows of files. Each file is a shard, whose rows another process evaluates.
+//! Mixtures of the rows of several files. Each file is a shard, and another process evaluates its rows.
 //!
-//! A shard answers a request ([`What`]) for its own rows. The driver adds the answers over a binary tree of shards, so
-//! the bits depend only on the files. The driver does everything else, and stores a sample of the rows for the starts.
+//! A shard answers each request ([`What`]) for its own rows. The driver adds the answers over a binary tree of shards,
+//! so that the results depend bitwise only on the files. The driver performs all other computations and stores a sample
+//! of the rows for the starting points.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -26,10 +27,10 @@ struct Shard {
     rows: usize,
 }
 
-/// The shards of a mixture.
+/// The shards whose rows a mixture is fitted to.
 pub struct PointFiles {
     shards: Vec<Shard>,
-    /// The index of each shard's first row, followed by the total number of rows.
+    /// The index of the first row of each shard, followed by the total number of rows.
     starts: Vec<usize>,
     steps: Box<dyn RecordSteps>,
     failed: Mutex<Option<Error>>,
@@ -47,7 +48,8 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Returns the answers of the shards in order, or `None` if a shard has failed now or before.
+    /// Asks the shards and returns their answers in the order of the shards, or `None` if a shard fails or has failed
+    /// before.
     fn ask(
         &self,
         what: What,
@@ -65,7 +67,8 @@ impl PointFiles {
         let of_shard = |number: usize| -> Option<ShardShare<'_>> {
             let shard = &self.shards[number];
             let numbers = match &numbers {
-                // A shard without rows in the batch receives no request, because an empty array means all rows.
+                // A shard that has no rows in the batch receives no request, because an empty array would mean all of
+                // its rows.
                 Some(numbers) if numbers[number].is_empty() && what == What::Step => return None,
                 Some(numbers) => runs(&numbers[number]),
                 None => Vec::new(),
@@ -113,7 +116,7 @@ impl PointFiles {
             .ok()
     }
 
-    /// Rows are numbered within their shard.
+    /// Divides a batch into one list per shard. Each list contains the indices of the rows within their shard.
     fn divided(&self, batch: &[usize]) -> Vec<Vec<usize>> {
         let mut shares = vec![Vec::new(); self.shards.len()];
         for &row in batch {
@@ -123,7 +126,7 @@ impl PointFiles {
         shares
     }
 
-    /// Returns the mean and the standard error of the score, in nats.
+    /// Returns the mean log predictive density of the held-out rows and its standard error, in nats.
     fn score(&self, components: usize, lambda: &[f64]) -> Option<(f64, f64)> {
         let answers = self.ask(What::Predict, components, None, |out| out.reals(lambda))?;
         let logs: Vec<f64> = self
@@ -221,7 +224,8 @@ impl PointFiles {
         self.failure().unwrap_or_else(unknown)
     }
 
-    /// Returns Σ T(x) over all rows, the sizes of the points with their numbers, and the rows `wanted`, concatenated.
+    /// Returns three results: the sum Σ T(x) over all rows, the distinct sizes of the points with their frequencies,
+    /// and the rows whose indices are in `wanted`, concatenated.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
@@ -251,7 +255,7 @@ impl PointFiles {
 
 type Begun = (Vec<f64>, Vec<(f64, f64)>, Vec<f64>);
 
-/// Returns the distinct sizes in ascending order, each with its total number.
+/// Returns the distinct sizes in ascending order, each with the total number of points that have this size.
 fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
     let mut sorted = sizes.to_vec();
     sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
@@ -275,14 +279,15 @@ fn listed(names: &[String]) -> String {
     format!("{}{more} ({})", shown.join(", "), names.len())
 }
 
-/// Fits a mixture to the rows of files. Each file is a shard, which `steps` evaluates.
+/// Fits a mixture to the rows of several files. Each file is a shard, which `steps` evaluates.
 ///
-/// The fit of one file equals that of [`fit_mixture`](super::fit_mixture) up to rounding. The same holds for several
-/// files without held-out rows. Each shard draws its held-out rows separately.
+/// The fit of a single file equals the fit that [`fit_mixture`](super::fit_mixture) returns up to rounding errors. The
+/// same holds for several files if no rows are held out. If rows are held out, each shard chooses its own held-out
+/// rows.
 ///
 /// # Errors
-/// Returns the same errors as [`fit_mixture`](super::fit_mixture). Also fails if the files have different columns, or
-/// if a shard does not answer. After the failure of a shard, the run can resume from its last checkpoint.
+/// Returns the same errors as [`fit_mixture`](super::fit_mixture). Also fails if the files have different columns or if
+/// a shard does not answer. After a shard has failed, the run can be resumed from its last checkpoint.
 pub fn fit_mixture_files(
     request: &MixtureRequest,
     files: &[PathBuf],
@@ -415,7 +420,7 @@ struct Asked<'a> {
 
 impl PointShards for Asked<'_> {
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part> {
-        // `None` describes a batch of all rows, in any order.
+        // The value `None` stands for a batch of all rows, whatever their order.
         let numbers = (batch.len() < self.files.count()).then(|| self.files.divided(batch));
         let answers = self
             .files
@@ -443,8 +448,8 @@ impl PointShards for Asked<'_> {
     }
 }
 
-/// The checkpoints of a run with shards. Nothing is stored after a shard has failed, because later choices may depend
-/// on its missing answer.
+/// The checkpoints of a run with shards. After a shard has failed, no checkpoint is stored, because later decisions may
+/// depend on the missing answer.
 pub(super) struct Guarded<'a> {
     pub(super) store: &'a mut dyn Store,
     pub(super) files: &'a PointFiles,
@@ -459,7 +464,7 @@ impl Store for Guarded<'_> {
     }
 }
 
-/// Encodes numbers as runs, each with its first number and its length.
+/// Encodes a list of indices as runs of consecutive indices. Each run is encoded as its first index and its length.
 fn runs(numbers: &[usize]) -> Vec<u32> {
     let mut runs: Vec<u32> = Vec::new();
     for &number in numbers {

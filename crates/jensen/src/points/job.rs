@@ -1,4 +1,4 @@
-//! The fit job of all models of points.
+//! The fit job that all models of points share.
 
 use jensen_conjugate::driver::DriverSettings;
 use jensen_conjugate::fit::{ModelFit, fit};
@@ -18,7 +18,7 @@ use crate::Error;
 use crate::job::{self, Baseline, Evidence, File, Finished, Job, Judgement, Need, Work};
 use crate::units::Units;
 
-/// The curves of a run against iterations.
+/// The quantities of a run that are plotted as functions of the iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
     bounds: Vec<(f64, f64)>,
@@ -60,10 +60,10 @@ impl Course {
     }
 }
 
-/// A figure of the result.
+/// A figure that shows a fitted model.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// The file name without its extension.
+    /// The name of the file without its extension.
     pub name: &'static str,
     /// The caption.
     pub caption: &'static str,
@@ -71,20 +71,20 @@ pub struct Picture {
     pub figure: Figure,
 }
 
-/// The description of a fitted model.
+/// The description of a fitted model for its summary and its report.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// The parts of the fitted model.
     pub parts: Parts,
-    /// The name of a row of the table, such as `component`.
+    /// The word for what a row of the table describes, such as `component`.
     pub rows: &'static str,
-    /// The column heads and the rows of the table.
+    /// The headers of the columns, and the rows of the table.
     pub table: (Vec<String>, Vec<Vec<String>>),
-    /// The indices of the model's parts, in the order of the rows.
+    /// The indices of the parts of the model, in the order in which the table lists them.
     pub order: Vec<usize>,
-    /// The figures of the result.
+    /// The figures that show the fitted model.
     pub pictures: Vec<Picture>,
-    /// The approximation as bytes, if it contains more than the natural parameters.
+    /// The encoded approximation if it contains more than the natural parameters, and `None` otherwise.
     pub approximation: Option<Vec<u8>>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn cell(x: f64) -> String {
     format!("{x:.3}")
 }
 
-/// Draws rows as images with captions. In each image the smallest value is black and the largest is white.
+/// Draws rows as images with captions. In each image, the smallest value is black and the largest value is white.
 pub(super) fn images<'a>(
     title: &str,
     rows: impl ExactSizeIterator<Item = &'a [f64]>,
@@ -109,11 +109,12 @@ pub(super) fn images<'a>(
     Figure::new("").panel(grid)
 }
 
-/// The mean log predictive density of held-out points in nats and its standard error, if there are such points.
+/// The mean log predictive density of the held-out points and its standard error in nats, or `None` if no points are
+/// held out.
 pub(super) type Score = Option<(f64, f64)>;
 
-/// The number of copies of a model's global parameters: with their statistics, their gradients, and three times in a
-/// checkpoint.
+/// The number of copies of the global parameters of a model that are in memory at the same time. The number includes
+/// statistics and gradients of the same size, and three copies during the writing of a checkpoint.
 pub(super) const COPIES: u64 = 8;
 
 pub(super) struct PointJob<'a, M, R> {
@@ -123,9 +124,9 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) points: &'a Points,
     pub(super) units: &'a Units,
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
-    /// `None` if the points are in memory.
+    /// This field is `None` if the points are in memory.
     pub(super) elsewhere: Option<&'a PointFiles>,
-    /// Every model from every start, grouped by model. The job keeps the best candidate.
+    /// The combinations of every model with every start, grouped by model. The job keeps the best of these candidates.
     pub(super) candidates: Vec<Candidate<'a, M>>,
     pub(super) score: &'a dyn Fn(usize, &[f64]) -> Score,
     pub(super) describe: &'a dyn Fn(usize, &[f64]) -> Described,
@@ -134,13 +135,13 @@ pub(super) struct PointJob<'a, M, R> {
 
 pub(super) struct Beside {
     pub(super) model: String,
-    /// The ELBO of the baseline and the smallest acceptable ELBO of the fit, in nats.
+    /// The ELBO of the baseline, and the lowest ELBO for which the fit is accepted, in nats.
     pub(super) bounds: Plain,
     pub(super) advice: String,
 }
 
-/// Returns the model with a single part as the baseline, or `None` if `model` has only one. `flag` sets the number of
-/// parts.
+/// Returns the model with a single part as the baseline, or `None` if `model` has only one part itself. `flag` is the
+/// option that sets the number of parts.
 pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
     (model.parts().len() > 1).then_some(())?;
     Some(Beside {
@@ -150,7 +151,8 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     })
 }
 
-/// Returns every model from every start. The number next to a model is added to its ELBO in comparisons.
+/// Returns the combinations of every model with every start. The number that accompanies a model is added to its ELBO
+/// when models are compared.
 pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],
@@ -172,28 +174,30 @@ pub(super) fn starts<'a, M: ConjugateModel>(
     Ok(models.iter().flat_map(of).collect())
 }
 
-/// The relative distance within which two values of the ELBO are considered equal. Iterations stop with a remainder of
-/// this size.
+/// The relative difference below which two values of the ELBO are treated as equal. When iterations stop, the ELBO may
+/// still be this far from its limit.
 const STILL: f64 = 1e-6;
 
-/// Starts within this number of nats of the best count as having found the same optimum.
+/// If the ELBO of a start is within this number of nats of the best ELBO, the start is treated as having found the same
+/// optimum.
 const SAME: f64 = 1.0;
 
-/// The result of a fit of points.
+/// The result of a fit of a model of points.
 pub struct Made {
     /// The fitted global parameters.
     pub fit: ModelFit,
-    /// The score of the held-out points.
+    /// The score of the held-out points, or `None` if no points are held out.
     pub score: Score,
     /// The description of the fitted model.
     pub described: Described,
-    /// The reason to distrust the fit, if there is one.
+    /// A reason not to trust the fit, or `None` if there is none.
     pub doubt: Option<Reason>,
-    /// The comparison with a plain model.
+    /// The comparison with a plain baseline model, or `None` if there is no baseline.
     pub baseline: Option<Baseline>,
-    /// The approximation as bytes.
+    /// The encoded approximation.
     pub kept: Vec<u8>,
-    /// The index of the chosen candidate and the results of all candidates, if there are several.
+    /// The index of the chosen candidate, followed by the results of all candidates. This field is `None` if there was
+    /// only one candidate.
     pub candidates: Option<(usize, Vec<Ended>)>,
 }
 
@@ -202,7 +206,7 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
         &self.candidates[0]
     }
 
-    /// Fits by minibatches have no other stopping rule than the number of iterations.
+    /// Returns the maximum number of iterations of each start. Fits by minibatches have no other stopping rule.
     fn each(&self) -> u64 {
         let planned = self.shared.planned(self.points.count());
         planned.unwrap_or(u64::MAX)
@@ -343,7 +347,7 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
         let name = self.first().model.name();
         Need {
             what: format!("a {name} of {} points", points.count()),
-            // The rows are in memory as read and as the model stores them.
+            // The rows are stored both as they were read and in the form that the model uses.
             bytes: ((3 * numbers + COPIES as usize * globals) * size_of::<f64>()) as u64
                 + (64 << 20),
             advice: "use fewer components or factors, or fit a part of the rows".to_owned(),

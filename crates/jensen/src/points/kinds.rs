@@ -1,4 +1,4 @@
-//! Tables whose columns have different kinds.
+//! Tables whose columns contain different kinds of values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,13 +12,13 @@ use super::{Kind, Points};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// A column and its kind, written `NAME=KIND`.
+/// A column and the kind of its values, written as `NAME=KIND`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ColumnKind {
     /// The name of the column.
     pub column: String,
-    /// The kind of the column.
+    /// The kind of the values in the column.
     pub kind: Kind,
 }
 
@@ -26,7 +26,7 @@ impl FromStr for ColumnKind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        // Names may contain `=`, but kinds do not.
+        // The name of a column may contain `=`, but the name of a kind does not.
         let Some((column, kind)) = text.rsplit_once('=') else {
             return Err(Error::setting(
                 "expected a column and its kind, such as visits=poisson",
@@ -47,7 +47,7 @@ impl FromStr for ColumnKind {
     }
 }
 
-/// The kinds that a single column can have, in the order in which models list them.
+/// The kinds that the values of a single column can have, in the order in which models list them.
 const COLUMN_KINDS: [(&str, Kind); 4] = [
     ("gaussian", Kind::Gaussian),
     ("poisson", Kind::Poisson),
@@ -81,7 +81,7 @@ impl TryFrom<String> for ColumnKind {
     }
 }
 
-/// The distribution of a column, by name.
+/// The name of a column and its distribution in a component or state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnPart {
     /// The name of the column.
@@ -91,38 +91,39 @@ pub struct ColumnPart {
     pub distribution: ColumnDistribution,
 }
 
-/// The distribution of a column in a mixture component or a state.
+/// The distribution of a column in a mixture component or in a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ColumnDistribution {
-    /// The column contains real numbers.
+    /// A normal distribution, for a column that contains real numbers.
     Gaussian {
         /// The mean.
         mean: f64,
         /// The variance.
         variance: f64,
     },
-    /// The column contains counts.
+    /// A Poisson distribution, for a column that contains counts.
     Poisson {
         /// The expected count.
         rate: f64,
     },
-    /// The column contains zeros and ones.
+    /// A Bernoulli distribution, for a column that contains zeros and ones.
     Bernoulli {
         /// The probability of a one.
         probability: f64,
     },
-    /// The column contains categories.
+    /// A categorical distribution, for a column that contains categories.
     Categorical {
-        /// The categories as numbers in the table.
+        /// The categories, which are represented by numbers in the table.
         categories: Vec<f64>,
-        /// The probability of each category.
+        /// The probability of each category, in the same order.
         probabilities: Vec<f64>,
     },
 }
 
 impl ColumnDistribution {
-    /// Returns the mean, the rate, the probability of a one, or the most probable category.
+    /// Returns a single number that describes the distribution: the mean, the rate, the probability of a one, or the
+    /// most probable category.
     pub fn value(&self) -> f64 {
         match self {
             Self::Gaussian { mean: x, .. }
@@ -144,13 +145,13 @@ impl ColumnDistribution {
 
 pub(super) struct Kinds {
     kinds: Vec<Kind>,
-    /// Columns of other kinds than real numbers are unchanged.
+    /// The units of the columns. Only columns of real numbers are standardised.
     pub(super) units: Units,
     /// The categories of each categorical column, in ascending order.
     pub(super) levels: Vec<Vec<f64>>,
 }
 
-/// A column with more categories probably contains identifiers.
+/// The maximum number of categories. A column with more distinct values probably contains identifiers.
 const LEVELS: usize = 1000;
 
 impl Kinds {
@@ -158,7 +159,8 @@ impl Kinds {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// Returns the kinds of the columns of the training rows. Columns without their own kind are of kind `kind`.
+    /// Determines the kinds of all columns from the training rows. `kind` applies to the columns that are not in
+    /// `columns`.
     pub(super) fn of(
         points: &Points,
         kind: Kind,
@@ -205,8 +207,8 @@ impl Kinds {
         })
     }
 
-    /// Returns the kept columns of this kind. Each has its index among all columns of the data and its index among the
-    /// kept columns.
+    /// Returns the columns of this kind that the fit uses. Each result contains the index of the column among all
+    /// columns of the data, followed by its index among the columns that the fit uses.
     fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();
@@ -221,7 +223,7 @@ impl Kinds {
             .filter(|(_, positions)| !positions.is_empty())
     }
 
-    /// Returns the mixture components for rows of the data, or an error if a column cannot have one of its values.
+    /// Returns the mixture components for rows of the data, or an error if a value is outside the domain of its column.
     pub(super) fn components(
         &self,
         points: &Points,

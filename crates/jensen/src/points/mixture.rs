@@ -1,4 +1,4 @@
-//! Mixtures of points in memory.
+//! Mixtures of points that are in memory.
 
 use jensen_conjugate::model::ConjugateModel;
 use jensen_conjugate::models::{
@@ -19,16 +19,17 @@ use crate::Error;
 use crate::job::{Around, carry_out};
 use crate::units::Units;
 
-/// The name of the command, which marks its result folders.
+/// The name of the command, which is stored in its result folders.
 pub const MIXTURE: &str = "mixture";
 
-/// The result of a fit of points, with its summary.
+/// The result of a fit of a model of points, with the contents of `fit.json`.
 pub type PointsFit = (Made, PointsSummary);
 
-/// Fits a mixture of Gaussians, of binary vectors or of counts.
+/// Fits a mixture of Gaussians, of binary vectors, of counts, or of columns of several kinds.
 ///
 /// # Errors
-/// Fails if the components do not support a setting or a point. Also returns the errors of [`carry_out`].
+/// Fails if the components do not support a setting, or if a point is outside their domain. Also returns the errors of
+/// [`carry_out`].
 pub fn fit_mixture(
     request: &MixtureRequest,
     points: &Points,
@@ -125,7 +126,8 @@ pub(super) fn gaussian(
     }
 }
 
-/// Returns the covariance matrix of a component in the units of the data, or its variances if the matrix is diagonal.
+/// Returns the covariance matrix of a component in the units of the data, or only its diagonal if the matrix is
+/// diagonal.
 pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Vec<f64> {
     let own = gaussians.covariance(lambda);
     match gaussians.shape() {
@@ -148,7 +150,7 @@ pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f
     }
 }
 
-/// `smoothing` is the parameter of the Beta priors.
+/// Returns components of binary vectors. `smoothing` is the parameter of the Beta priors of their probabilities.
 pub(super) fn bernoullis(
     smoothing: f64,
     points: &Points,
@@ -169,7 +171,7 @@ pub(super) fn bernoullis(
     Ok(Bernoullis::with_prior(points.dim(), smoothing, bits?))
 }
 
-/// `smoothing` is the parameter of the Dirichlet prior.
+/// Returns components of count vectors. `smoothing` is the parameter of the Dirichlet prior of their proportions.
 pub(super) fn multinomials(
     smoothing: f64,
     points: &Points,
@@ -185,7 +187,7 @@ pub(super) fn multinomials(
     Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
 }
 
-/// Returns the mean and the standard error of the score, in nats.
+/// Returns the mean log predictive density of the held-out points and its standard error, in nats.
 fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
     let logs: Vec<f64> = predicted(model, lambda).ok()?.iter().map(|x| x.1).collect();
     let moments = Moments::of(&logs);
@@ -195,7 +197,7 @@ fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)
 pub(super) struct Fitting<'a> {
     pub(super) points: &'a Points,
     pub(super) units: &'a Units,
-    /// `None` if the points are in memory.
+    /// This field is `None` if the points are in memory.
     pub(super) elsewhere: Option<&'a PointFiles>,
     pub(super) levels: &'a [Vec<f64>],
 }
@@ -211,8 +213,9 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// Fits mixtures of all requested sizes and keeps the best. Each size has an element of `trains`. `score` scores the
-/// global parameters of a mixture with a given number of components.
+/// Fits mixtures with all requested numbers of components and keeps the best mixture. `trains` contains one element for
+/// each number of components. The function `score` computes the score of the held-out points from the number of
+/// components and the global parameters of a mixture.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
     data: &Fitting<'_>,
@@ -313,7 +316,8 @@ fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -
 
 const DRAWN: usize = 2000;
 
-/// Draws the means, as images if a size is given, and otherwise among the points in the first two columns.
+/// Draws the means of the components. If the request contains an image size, the means are drawn as images. Without an
+/// image size, the means are drawn together with the points in the plane of the first two columns.
 fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) -> Option<Picture> {
     if let Some(size) = request.image {
         let rows = components.iter().map(Component::values);

@@ -1,4 +1,4 @@
-//! A fitted mixture and its file.
+//! A fitted mixture and the file in which it is stored.
 
 use std::path::Path;
 
@@ -17,12 +17,12 @@ use crate::units::Units;
 
 const ALGORITHM: &str = "mixture";
 
-/// A fitted mixture that is applied to new points.
+/// A fitted mixture that can be applied to new points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixtureModel {
-    /// The kind of the components, and of the columns without their own kind.
+    /// The kind of the components, which applies to all columns that have no kind of their own.
     pub kind: Kind,
-    /// The columns with their own kind.
+    /// The columns that have a kind of their own.
     pub kinds: Vec<ColumnKind>,
     /// The categories of each categorical column, in ascending order.
     pub levels: Vec<Vec<f64>>,
@@ -32,19 +32,18 @@ pub struct MixtureModel {
     pub components: usize,
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The natural parameters of q(β) for points in these units: first those of the weights, then those of each
-    /// component.
+    /// The natural parameters of q(β) for points in standardised units. The parameters of the weights come first,
+    /// followed by the parameters of each component.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
 }
 
 impl MixtureModel {
-    /// Reads the mixture from the folder of a finished fit.
+    /// Reads the mixture from the result folder of a finished fit.
     ///
     /// # Errors
-    /// Fails if the folder does not belong to a fit of a mixture, if the fit has not finished, or if the file is
-    /// damaged.
+    /// Fails if the folder does not contain a fit of a mixture, if the fit has not finished, or if the file is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let run = folder::open(path, MIXTURE)?;
         if !run.has(Artefact::Approximation) {
@@ -57,7 +56,7 @@ impl MixtureModel {
         Self::decode(&bytes).map_err(|error| folder::bad_approximation(&run, error))
     }
 
-    /// Encodes the mixture as safetensors bytes.
+    /// Encodes the mixture in the safetensors format.
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.set("kind", self.kind);
@@ -74,7 +73,7 @@ impl MixtureModel {
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails with [`Error::Input`] if the bytes are damaged, have another format version or are not a mixture.
+    /// Fails with [`Error::Input`] if the bytes are damaged, have another format version or do not contain a mixture.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let state = &checkpoint.state;
@@ -93,15 +92,16 @@ impl MixtureModel {
         read().map_err(|error| Error::Input(format!("this is not a mixture: {error}")))
     }
 
-    /// Computes the responsibilities and the log density of each point under the posterior predictive distribution of
-    /// q, in nats.
+    /// Computes the responsibilities of the components for each point, and the log density of each point in nats under
+    /// the posterior predictive distribution of q.
     ///
-    /// For Gaussian components the predictive distribution is a mixture of Student's t distributions (Bishop 2006, Eq.
-    /// 10.81). For other components it is a mixture with the expected binary or multinomial probabilities. Missing
-    /// values are integrated out.
+    /// For Gaussian components, the predictive distribution is a mixture of Student's t distributions (Bishop 2006, Eq.
+    /// 10.81). For other components, it is a mixture of binary or multinomial distributions with the expected
+    /// probabilities. Missing values are integrated out.
     ///
     /// # Errors
-    /// Fails if the components cannot have a point, or if the natural parameters belong to another mixture.
+    /// Fails if a point is outside the domain of the components, or if the natural parameters belong to another
+    /// mixture.
     pub fn explain(&self, points: &Points) -> Result<Explained, Error> {
         if points.dim() != self.columns.len() {
             return Err(Error::Input(format!(

@@ -1,4 +1,4 @@
-//! The report of a fit of points.
+//! The report of a model of points.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
@@ -7,7 +7,7 @@ use super::{Described, PointRequest, Points, PointsSummary};
 
 const SHOWN: (usize, usize) = (100, 40);
 
-/// Returns the report of a fit of points.
+/// Returns the report of a fitted model of points.
 pub fn report_page(
     summary: &PointsSummary,
     request: &PointRequest,

@@ -59,15 +59,16 @@ pub struct PointRequest {
     pub starts: Option<u64>,
 }
 
-/// In trials with eight images (as in Figure 4 of the tempering paper), one start in two found all of them. With five
-/// separated clusters in three dimensions, about the same share found all five.
+/// The default number of starts. In tests with eight images (as in Figure 4 of the tempering paper), about half of the
+/// starts found all images. With five separated clusters in three dimensions, about the same fraction found all five
+/// clusters.
 const STARTS: u64 = 5;
 
 const MAX_ITERS: u64 = 1000;
 
-/// The default number of iterations after which an inferred temperature is 1.
+/// The default number of iterations after which an inferred temperature must have reached 1.
 const COOLING_ITERATIONS: f64 = 50.0;
-/// The default number of passes after which an inferred temperature is 1.
+/// The default number of passes after which an inferred temperature must have reached 1.
 const COOLING_PASSES: f64 = 1.0;
 
 const UNBOUNDED: f64 = 1e9;
@@ -78,7 +79,7 @@ impl PointRequest {
         self.seed.unwrap_or(0)
     }
 
-    /// Returns the number of passes over the points, for a fit by minibatches.
+    /// Returns the number of passes over the points, or `None` if the fit does not use minibatches.
     pub fn passes(&self) -> Option<f64> {
         self.batch.map(|_| self.passes.unwrap_or(10.0))
     }
@@ -98,10 +99,11 @@ impl PointRequest {
         }
     }
 
-    /// Returns the settings of the driver. They exclude the budget, because a resumed run may have a larger one.
+    /// Returns the settings of the driver. The budget is not part of these settings, because it may be increased when
+    /// the run is resumed.
     ///
     /// # Errors
-    /// Fails if a setting is invalid or has no effect.
+    /// Fails if a setting is invalid or would have no effect.
     pub fn settings(&self) -> Result<DriverSettings, Error> {
         let refuse = |text: &str| Err(Error::Setting(text.to_owned()));
         let (tau, kappa) = (self.tau.unwrap_or(1.0), self.kappa.unwrap_or(0.7));
@@ -155,7 +157,7 @@ impl PointRequest {
         Ok(self.temper.as_deref().unwrap_or("none").parse()?)
     }
 
-    /// `parts` is the largest number of parts of a model.
+    /// Returns the number of starts. `parts` is the largest number of parts of any requested model.
     pub(super) fn starts(&self, parts: usize) -> u64 {
         let usual = match self.batch.is_some() || parts == 1 {
             true => 1,
@@ -164,8 +166,8 @@ impl PointRequest {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// The number of starts with the temperature policy. By default only the first start has it. The other starts are
-    /// cheaper, and they ensure that the ELBO is at least that of a fit without the policy.
+    /// Returns the number of starts that use the temperature policy. By default, only the first start uses the policy.
+    /// The other starts are cheaper and ensure that the ELBO is at least as large as that of a fit without a policy.
     fn tempered(&self) -> u64 {
         self.starts.unwrap_or(1).max(1)
     }
@@ -183,7 +185,8 @@ impl PointRequest {
         })
     }
 
-    /// Returns the number of iterations of one start that the number of passes implies, or `None` without minibatches.
+    /// Returns the number of iterations per start that corresponds to the number of passes, or `None` if the fit does
+    /// not use minibatches.
     pub(super) fn planned(&self, points: usize) -> Option<u64> {
         let per_pass = (points as u64).div_ceil(self.batch?.max(1)).max(1);
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
@@ -283,7 +286,7 @@ pub struct MixtureRequest {
 }
 
 impl MixtureRequest {
-    /// Returns the numbers of components from which the fit chooses.
+    /// Returns the range of the number of components from which the fit chooses.
     pub fn sizes(&self) -> ComponentRange {
         self.components.unwrap_or(ComponentRange::one(1))
     }
@@ -300,7 +303,8 @@ impl MixtureRequest {
         self.concentration.unwrap_or(1.0)
     }
 
-    /// The Dirichlet parameter of multinomial components and the Beta parameter of binary components.
+    /// Returns the parameter of the Dirichlet prior for multinomial components, or of the Beta prior for binary
+    /// components.
     pub(super) fn smoothing(&self) -> f64 {
         self.smoothing.unwrap_or(0.5)
     }

@@ -1,8 +1,9 @@
-//! The shard of a mixture, which is a table whose rows the reading process evaluates.
+//! A shard of a mixture, which is a table whose rows are evaluated by the process that reads it.
 //!
-//! A worker reads the table first for the moments of its columns ([`What::Survey`]), which determine the prior, and
-//! again for the initial statistics of its rows ([`What::Begin`]). It then keeps the rows in memory. The answers depend
-//! only on the settings, the file and the share. The driver adds them over a binary tree of shards.
+//! A worker reads the table twice. In the first pass, the worker computes the moments of the columns
+//! ([`What::Survey`]), which determine the prior. In the second pass, the worker computes the initial statistics of its
+//! rows ([`What::Begin`]) and keeps the rows in memory. The answers depend only on the settings, the file and the
+//! requested rows. The driver adds the answers over a binary tree of shards.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,18 +22,19 @@ use super::{Kind, MixtureRequest, Points};
 use crate::Error;
 use crate::units::Units;
 
-/// A request to a shard. The comment of each variant describes the answer.
+/// A request to a shard. The documentation of each variant describes the answer to the request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// The number of rows and the moments of the columns, or an error if the components do not support a value.
+    /// The number of rows and the moments of the columns, or an error if a value is outside the domain of the
+    /// components.
     Survey = 0,
-    /// Σ T(x), the sizes of the shard's points, and the rows of its share.
+    /// The sum Σ T(x) over the rows of the shard, the sizes of its points, and the requested rows.
     Begin = 1,
-    /// The statistics of the local steps of its share.
+    /// The statistics from the local steps of the requested rows.
     Step = 2,
-    /// The shard's part of the ELBO at T = 1.
+    /// The contribution of the shard to the ELBO at temperature 1.
     Bound = 3,
-    /// The log predictive densities of its held-out rows.
+    /// The log predictive densities of the held-out rows of the shard.
     Predict = 4,
 }
 
@@ -46,7 +48,8 @@ impl What {
     ];
 }
 
-/// The inputs of a shard other than its file. The moments of the columns over all rows are known only after the survey.
+/// The inputs that a shard needs in addition to its file. The moments of the columns over all rows are known only after
+/// the survey.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PointPlan {
     pub request: MixtureRequest,
@@ -54,7 +57,7 @@ pub(super) struct PointPlan {
     pub columns: Vec<[f64; 3]>,
 }
 
-/// The training rows and the held-out rows, in this order.
+/// The training rows of a shard, followed by its held-out rows.
 pub(super) enum Rows {
     Gaussian(Box<(Gaussians, Gaussians, Units)>),
     Bernoulli(Bernoullis, Bernoullis),
@@ -62,7 +65,7 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// Creates the components. The moments of the columns determine the units and the prior.
+    /// Creates the components. The moments of the columns determine the standardised units and the prior.
     pub fn of(
         request: &MixtureRequest,
         points: Points,
@@ -89,7 +92,7 @@ impl Rows {
         })
     }
 
-    /// Adds the prior correlations of these points, which only the driver needs.
+    /// Adds the prior correlations that are estimated from `points`. Only the driver needs these correlations.
     pub fn with_correlation(self, points: &Points) -> Self {
         match self {
             Self::Gaussian(rows) => {
@@ -102,19 +105,19 @@ impl Rows {
     }
 }
 
-/// A shard in the memory of a worker.
+/// The rows of a shard in the memory of a worker.
 pub struct PointShard {
     request: MixtureRequest,
     rows: Rows,
     bytes: usize,
 }
 
-/// Answers a request of the driver to a shard. `kept` stores the shard between calls. The same arguments give the same
-/// bits on every machine.
+/// Answers a request of the driver to a shard. `kept` stores the shard between calls. Calls with the same arguments
+/// return bitwise identical answers on every machine.
 ///
 /// # Errors
-/// Fails if the file cannot be read, if it differs from the file that the driver knows, or if the components do not
-/// support one of its values.
+/// Fails if the file cannot be read, if it differs from the file that the driver has registered, or if one of its
+/// values is outside the domain of the components.
 pub fn point_step(
     plan: &str,
     path: &Path,
@@ -154,7 +157,7 @@ pub fn point_step(
     Ok(answer)
 }
 
-/// Decodes runs, each with its first number and its length.
+/// Decodes runs of consecutive indices. Each run is encoded as its first index and its length.
 fn expanded(runs: &[u32]) -> Vec<usize> {
     let runs = runs.as_chunks().0.iter();
     runs.flat_map(|&[first, count]| first as usize..first as usize + count as usize)
@@ -168,8 +171,8 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     let columns = ColumnMoments::of(points.dim(), &points.train);
     let rows = points.count();
     let (names, digest) = (points.names.clone(), points.digest.clone());
-    // This check rejects values that components cannot have. It does not apply to Gaussian components, because a column
-    // that is constant in this shard may vary in others.
+    // This check rejects values outside the domain of the components. The check is skipped for Gaussian components,
+    // because a column that is constant in this shard may vary in other shards.
     if request.kind() != Kind::Gaussian {
         Rows::of(request, points, &columns)?;
     }
@@ -242,7 +245,7 @@ fn begun<C: Components>(train: &C, rows: &[f64]) -> Vec<u8> {
 }
 
 impl PointShard {
-    /// Returns the approximate number of bytes in memory.
+    /// Returns the approximate number of bytes that the shard occupies in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -290,7 +293,7 @@ impl PointShard {
             return Ok(wire::bytes(|out| out.reals(&[bound])));
         }
         let all: Vec<usize>;
-        // An empty array means all rows.
+        // An empty array stands for all rows.
         let share = if share.is_empty() {
             all = (0..model.points()).collect();
             &all

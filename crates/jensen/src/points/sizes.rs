@@ -1,4 +1,4 @@
-//! A number of parts, or a range from which Jensen chooses the number.
+//! The number of components of a model, or a range from which Jensen chooses this number.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A number of components, or a range from which the ELBO chooses the number.
+/// The number of components of a model. If a range is given, Jensen chooses the number by comparing the ELBO of the
+/// fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct ComponentRange {
@@ -26,22 +27,22 @@ enum Written {
 const MOST: u64 = 1_000_000;
 
 impl ComponentRange {
-    /// Creates the range that contains only `k`.
+    /// Creates a range that contains only the number `k`.
     pub fn one(k: u64) -> Self {
         Self { least: k, most: k }
     }
 
-    /// Returns the numbers in ascending order.
+    /// Returns all numbers of the range in ascending order.
     pub fn all(self) -> RangeInclusive<u64> {
         self.least..=self.most
     }
 
-    /// Returns the number if there is only one.
+    /// Returns the number if the range contains only one, and `None` otherwise.
     pub fn only(self) -> Option<u64> {
         (self.least == self.most).then_some(self.least)
     }
 
-    /// Returns the largest number.
+    /// Returns the largest number of the range.
     pub fn most(self) -> u64 {
         self.most
     }

@@ -1,4 +1,5 @@
-//! The stored form of a fit of points: the natural parameters of q(β), from which the model evaluates other points.
+//! The file format in which a model of points is stored. The file contains the natural parameters of q(β), from which
+//! the model can evaluate other points.
 
 use jensen_data::RunDir;
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
@@ -7,10 +8,10 @@ use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
 
-/// The global parameters of a fitted model, with the units of its columns.
+/// The global parameters of a fitted model, with the standardised units of its columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Globals {
-    /// The natural parameters of q(β) for points in these units.
+    /// The natural parameters of q(β) for points in standardised units.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
@@ -19,7 +20,7 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// Encodes the parameters as safetensors bytes. `model` is the name of the model.
+    /// Encodes the global parameters in the safetensors format. `model` is the name of the model.
     pub fn encode(&self, model: &str) -> Vec<u8> {
         let mut archive = Archive::new();
         archive.put("lambda", &self.lambda);
@@ -31,7 +32,7 @@ impl Globals {
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails with [`Error::Input`] if the bytes are damaged or are not a fit of points.
+    /// Fails with [`Error::Input`] if the bytes are damaged or do not contain a model of points.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let read = || -> Result<Self, ArchiveError> {
@@ -45,10 +46,10 @@ impl Globals {
     }
 }
 
-/// Reads the global parameters from the folder of a finished fit of `command`.
+/// Reads the global parameters from the result folder of a finished fit of `command`.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or if the file is damaged.
+/// Fails if the fit has not finished or if the file is damaged.
 pub fn stored_globals(run: &RunDir, command: &str) -> Result<Globals, Error> {
     let encoded = folder::approximation(run, command)?;
     Globals::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))

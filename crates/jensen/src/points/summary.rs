@@ -1,35 +1,36 @@
-//! The contents of `fit.json` of models of points.
+//! The contents of `fit.json` for models of points.
 
 use serde::{Deserialize, Serialize};
 
 use super::ColumnPart;
 use crate::job::Judgement;
 
-/// The wall-clock seconds of the parts of a fit.
+/// The wall-clock time that each stage of a fit took, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PointsSeconds {
-    /// Seconds for the run.
+    /// The time for the run, in seconds.
     pub fit: f64,
 }
 
-/// The contents of `fit.json` of a model of points. The names and meanings of the fields are stable. Later versions may
-/// add fields at the end. Numbers that are not finite or were not requested are `null`.
+/// The contents of `fit.json` for a model of points. The names and meanings of the fields do not change between
+/// versions. Later versions may add fields at the end. Numbers that are not finite or were not requested are written as
+/// `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointsSummary {
-    /// The command: `mixture`, `factors` or `hmm`.
+    /// The name of the command: `mixture`, `factors` or `hmm`.
     pub command: String,
     /// The name of the model, such as `gaussian mixture`.
     pub model: String,
-    /// The status and the verdict.
+    /// The status at the end of the run, with the verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The ELBO of the model at T = 1, in nats.
+    /// The ELBO of the model at temperature 1, in nats.
     pub elbo: Option<f64>,
     /// The name of the temperature policy.
     pub temper: String,
-    /// The final temperature.
+    /// The temperature at the end of the run.
     pub temperature: Option<f64>,
-    /// The mean log predictive density of a held-out point, in nats.
+    /// The mean log predictive density of the held-out points, in nats per point.
     pub heldout_log_predictive: Option<f64>,
     /// The standard error of `heldout_log_predictive`.
     pub heldout_standard_error: Option<f64>,
@@ -37,31 +38,31 @@ pub struct PointsSummary {
     pub iterations: u64,
     /// The number of training points.
     pub points: u64,
-    /// The number of points that were skipped because they have no content.
+    /// The number of points that were skipped because they are empty.
     pub skipped: u64,
-    /// The number of points per second, where each pass counts every point.
+    /// The number of points that the fit processed per second. Every pass counts each point once.
     pub points_per_second: f64,
-    /// The seconds of the parts of the fit.
+    /// The wall-clock time that each stage of the fit took.
     pub seconds: PointsSeconds,
-    /// The seed.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// The version of Jensen.
+    /// The version of Jensen that wrote the file.
     pub version: String,
     /// The names of the columns.
     pub columns: Vec<String>,
     /// The parts of the fitted model.
     #[serde(flatten)]
     pub parts: Parts,
-    /// The gain of one more iteration over all points, in nats. Only fits by minibatches have it, because they have no
-    /// stopping rule.
+    /// The increase of the ELBO, in nats, that one further iteration over all points would give. The field is present
+    /// only for fits by minibatches, which have no stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// The candidates that the run tried, if there were several.
+    /// The candidates that the run compared, or `null` if there was only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Vec<CandidateRow>>,
 }
 
-/// A start of a model, as one of several candidates.
+/// A candidate, which is a combination of a model with a start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CandidateRow {
     /// The number of components, factors or states.
@@ -70,20 +71,21 @@ pub struct CandidateRow {
     pub seed: u64,
     /// The ELBO of the start, in nats.
     pub elbo: Option<f64>,
-    /// The score in comparisons: the ELBO, plus log K! for the equivalent modes of a model with K components or states.
+    /// The score by which candidates are compared. The score is the ELBO, plus log K! if the model has K components or
+    /// states and therefore K! equivalent modes.
     pub evidence: Option<f64>,
     /// The number of iterations of the start.
     pub iterations: u64,
-    /// Whether the start converged.
+    /// Whether the iterations from this start converged.
     pub converged: bool,
-    /// Whether the start was kept.
+    /// Whether the run kept this candidate.
     pub chosen: bool,
 }
 
 impl PointsSummary {
-    /// Returns a table of the candidates with one row per number of parts. The columns are the number of parts, the
-    /// best ELBO, the best score in comparisons, the number of starts within a nat of the best, and `kept` for the
-    /// chosen model.
+    /// Returns a table that compares the candidates, with one row for each number of parts. The columns contain the
+    /// number of parts, the best ELBO, the best comparison score, and the number of starts within one nat of the best.
+    /// The last column marks the chosen model with `kept`.
     pub fn compared(&self) -> Option<(Vec<String>, Vec<Vec<String>>)> {
         let rows = self.candidates.as_ref()?;
         let part = match self.parts {
@@ -122,49 +124,50 @@ impl PointsSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Parts {
-    /// The components of a mixture, by decreasing weight.
+    /// The components of a mixture, sorted by decreasing weight.
     Components(Vec<Component>),
-    /// The factors, with one value per column.
+    /// The factors, each of which has one value per column.
     Factors(Vec<Vec<f64>>),
-    /// The states of a hidden Markov model.
+    /// The parameters of a hidden Markov model.
     Chain(Chain),
 }
 
 /// The parameters of a hidden Markov model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chain {
-    /// The probabilities of the first state.
+    /// The probability of each state at the first step.
     pub initial: Vec<f64>,
-    /// The transition probabilities, with one row per state.
+    /// The transition probabilities. Each row contains the probabilities of the next state, given one current state.
     pub transitions: Vec<Vec<f64>>,
     /// The emission distribution of every state.
     pub emissions: Vec<Emission>,
 }
 
-/// The emission distribution of a state.
+/// The emission distribution of one state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Emission {
-    /// The state emits real vectors.
+    /// A normal distribution, for states that emit real vectors.
     Gaussian {
         /// The mean of each column.
         mean: Vec<f64>,
-        /// The covariance matrix row by row, or the variances if columns are independent.
+        /// The covariance matrix in row-major order, or only the variances if the columns are independent.
         covariance: Vec<f64>,
     },
-    /// The state emits vectors of zeros and ones.
+    /// Independent Bernoulli distributions, for states that emit vectors of zeros and ones.
     Bernoulli {
         /// The probability of a one in each column.
         probabilities: Vec<f64>,
     },
-    /// The state emits vectors of counts.
+    /// A multinomial distribution, for states that emit vectors of counts.
     Multinomial {
-        /// The proportion of each column.
+        /// The expected proportion of each column.
         proportions: Vec<f64>,
     },
-    /// The state emits columns of several kinds.
+    /// Independent distributions of several kinds, for states that emit columns of several kinds.
     Columns {
-        /// The central value of each column, which is [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        /// A single number that describes the distribution of each column; see
+        /// [`ColumnDistribution::value`](super::ColumnDistribution::value).
         values: Vec<f64>,
         /// The distribution of each column.
         columns: Vec<ColumnPart>,
@@ -172,7 +175,7 @@ pub enum Emission {
 }
 
 impl Emission {
-    /// Returns the means, the probabilities, the proportions or the central values of the columns.
+    /// Returns the means, the probabilities, the proportions or the values that describe the columns.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Gaussian { mean: values, .. }
@@ -187,46 +190,47 @@ impl Emission {
     }
 }
 
-/// A component of a mixture.
+/// One component of a mixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Component {
-    /// The component contains real vectors.
+    /// A normal distribution, for points that are real vectors.
     Gaussian {
         /// The mean of each column.
         mean: Vec<f64>,
-        /// The covariance matrix row by row, or the variances if columns are independent.
+        /// The covariance matrix in row-major order, or only the variances if the columns are independent.
         covariance: Vec<f64>,
-        /// The share of the points.
+        /// The expected fraction of the points that belong to the component.
         weight: f64,
     },
-    /// The component contains vectors of zeros and ones.
+    /// Independent Bernoulli distributions, for points that are vectors of zeros and ones.
     Bernoulli {
         /// The probability of a one in each column.
         probabilities: Vec<f64>,
-        /// The share of the points.
+        /// The expected fraction of the points that belong to the component.
         weight: f64,
     },
-    /// The component contains vectors of counts.
+    /// A multinomial distribution, for points that are vectors of counts.
     Multinomial {
-        /// The proportion of each column.
+        /// The expected proportion of each column.
         proportions: Vec<f64>,
-        /// The share of the points.
+        /// The expected fraction of the points that belong to the component.
         weight: f64,
     },
-    /// The component contains columns of several kinds.
+    /// Independent distributions of several kinds, for points with columns of several kinds.
     Columns {
-        /// The central value of each column, which is [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        /// A single number that describes the distribution of each column; see
+        /// [`ColumnDistribution::value`](super::ColumnDistribution::value).
         values: Vec<f64>,
         /// The distribution of each column.
         columns: Vec<ColumnPart>,
-        /// The share of the points.
+        /// The expected fraction of the points that belong to the component.
         weight: f64,
     },
 }
 
 impl Component {
-    /// Returns the means, the probabilities, the proportions or the central values of the columns.
+    /// Returns the means, the probabilities, the proportions or the values that describe the columns.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::Gaussian { mean: values, .. }
@@ -242,7 +246,7 @@ impl Component {
         }
     }
 
-    /// Returns the share of the points.
+    /// Returns the expected fraction of the points that belong to the component.
     pub fn weight(&self) -> f64 {
         match self {
             Self::Gaussian { weight, .. }

@@ -15,19 +15,19 @@ use crate::units::{Standardise, Units};
 /// Rows of numbers, divided into training rows and held-out rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
-    /// The name of the file, or the label that the caller gave.
+    /// The name of the file, or the label that the caller chose.
     pub source: String,
     /// The names of the columns.
     pub names: Vec<String>,
-    /// The training rows, concatenated.
+    /// The training rows, concatenated in order.
     pub train: Vec<f64>,
-    /// The held-out rows, concatenated.
+    /// The held-out rows, concatenated in order.
     pub heldout: Vec<f64>,
     /// The digest of the data.
     pub digest: String,
-    /// The first missing value: its row, from 1, and the name of its column.
+    /// The location of the first missing value: the row, counted from 1, and the name of the column.
     pub missing: Option<(usize, String)>,
-    /// The total number of training rows, if `train` is only a sample of the rows in shards.
+    /// The total number of training rows if `train` contains only a sample of the rows of shards, and `None` otherwise.
     pub elsewhere: Option<usize>,
 }
 
@@ -45,10 +45,10 @@ impl Points {
             .unwrap_or(self.train.len() / self.dim().max(1))
     }
 
-    /// Checks that images of this size have one pixel per column.
+    /// Checks that an image of the given size has one pixel per column.
     ///
     /// # Errors
-    /// Fails if the number of pixels differs from the number of columns.
+    /// Fails if the number of pixels is not equal to the number of columns.
     pub fn check_size(&self, size: Option<(usize, usize)>) -> Result<(), Error> {
         match size {
             Some((width, height)) if width.checked_mul(height) != Some(self.dim()) => {
@@ -72,7 +72,8 @@ impl Points {
         }
     }
 
-    /// Rejects missing values if a policy infers temperatures, because its normalisers need complete rows.
+    /// Rejects missing values if the temperature policy infers temperatures, because its normalisers need complete
+    /// rows.
     pub(super) fn check_heat(&self, request: &PointRequest) -> Result<(), Error> {
         match request.temper()?.name() {
             "global" | "local" => self.check_complete(
@@ -101,7 +102,8 @@ impl Points {
         units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))
     }
 
-    /// Returns Gaussian components over the training rows in these units. Densities are in the original units.
+    /// Returns Gaussian components for the training rows in standardised units. The components report densities in the
+    /// original units.
     pub(super) fn gaussians(
         &self,
         shape: CovarianceShape,
@@ -113,9 +115,9 @@ impl Points {
             .with_log_scales(units.log_scales())
     }
 
-    /// Returns the components of [`gaussians`](Self::gaussians) for a fit of `parts` components with this seed. Prior
-    /// correlations are estimated from the rows that the start uses. The result is [`Error::Memory`] if the covariance
-    /// matrices need more than `limit` bytes.
+    /// Returns the components of [`gaussians`](Self::gaussians) for a fit with `parts` components and the given seed.
+    /// The prior correlations are estimated from the rows that the start uses. The function returns [`Error::Memory`]
+    /// if the covariance matrices would need more than `limit` bytes.
     pub(super) fn gaussians_to_fit(
         &self,
         shape: CovarianceShape,
@@ -138,13 +140,13 @@ impl Points {
         })
     }
 
-    /// Returns the memory of full covariance matrices of all columns. Jensen builds them before a job reports the
-    /// memory that it needs.
+    /// Returns the memory that full covariance matrices of all columns need. Jensen allocates these matrices before a
+    /// job reports the memory that it needs.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
         Need {
             what: format!("{parts} covariance matrices of {columns} columns"),
-            // The matrices are the largest part of a job's global parameters and have the same number of copies.
+            // The covariance matrices are the largest part of the global parameters and are copied as often as these.
             bytes: columns
                 .saturating_mul(columns)
                 .saturating_mul(parts)
@@ -153,10 +155,10 @@ impl Points {
         }
     }
 
-    /// Reads the columns with these names. All rows are training rows.
+    /// Reads the columns with the given names. All rows become training rows.
     ///
     /// # Errors
-    /// Fails if there is no such column, or if it contains values other than numbers.
+    /// Fails if a column does not exist or if it contains values that are not numbers.
     pub fn of_columns(table: &Table, names: &[String]) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = names
             .iter()
@@ -165,26 +167,26 @@ impl Points {
         Self::of(table, names.to_vec(), &columns, &PointRequest::default(), 0)
     }
 
-    /// Reads a table of numeric columns, which may have missing cells.
+    /// Reads a table of numeric columns from a file. Cells of the table may be missing.
     ///
     /// # Errors
-    /// Fails if the table cannot be read, if it is empty, or if a cell is not a number.
+    /// Fails if the file cannot be read, if the table is empty, or if a cell is not a number.
     pub fn read(path: &Path, request: &PointRequest) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?, request)
     }
 
-    /// Reads points from a table of numeric columns, which may have missing cells, and holds out some rows.
+    /// Reads points from a table of numeric columns and holds out some of the rows. Cells of the table may be missing.
     ///
     /// # Errors
-    /// Fails if the table is empty, or if a cell is infinite or not a number.
+    /// Fails if the table is empty or if a cell is infinite or not a number.
     pub fn of_table(table: &Table, request: &PointRequest) -> Result<Self, Error> {
         Self::of_shard(table, request, 0)
     }
 
-    /// Reads points from a table that is the shard with this number. Each shard draws its held-out rows separately.
+    /// Reads points from a table that is the shard with the given number. Each shard chooses its own held-out rows.
     ///
     /// # Errors
-    /// Returns the same errors as [`of_table`](Self::of_table).
+    /// Fails under the same conditions as [`of_table`](Self::of_table).
     pub fn of_shard(table: &Table, request: &PointRequest, shard: u64) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = table
             .names()

@@ -1,4 +1,4 @@
-//! The fit job of a problem, which stores the posterior in a folder.
+//! The fit job for a problem, which stores the posterior in a folder.
 
 use jensen_data::{
     Artefact, Coordinates, DataSet, FitSummary, NETCDF, NetcdfAttributes, Roles, write_draws_csv,
@@ -15,29 +15,29 @@ use crate::regress::{is_of_prior, section};
 use crate::stan::Build;
 use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fit_with};
 
-/// A fit of a problem that is ready to run.
+/// A fit of a problem that is ready to be run by [`carry_out`](crate::job::carry_out).
 pub struct FitJob<'a, P, R> {
     /// The problem to fit.
     pub problem: &'a P,
     /// The options of the fit.
     pub options: &'a Options,
-    /// The request as stored in `run.json`.
+    /// The request that is stored in `run.json`.
     pub request: R,
-    /// The names and contents of copies of the problem's sources.
+    /// The names and contents of the source files of the problem, which are copied to the folder.
     pub inputs: Vec<(&'static str, &'a [u8])>,
-    /// The budget of the run.
+    /// The limits on the iterations and the time of the run.
     pub budget: Budget,
-    /// Whether the run writes checkpoints, so that it can resume.
+    /// Whether the run writes checkpoints, so that it can be resumed.
     pub resumable: bool,
-    /// The content of the report other than results.
+    /// The parts of the report that are not results of the fit.
     pub about: About,
-    /// The data, which are stored for readers of the draws.
+    /// The data, which are stored together with the draws for programs that read them.
     pub data: &'a DataSet,
-    /// The names of dimensions and their labels, which are stored for readers of the draws.
+    /// The names of dimensions and the labels of their elements, which are stored together with the draws.
     pub coordinates: Coordinates,
 }
 
-/// The results that are computed from the records of a run.
+/// The data that the job collects from the records of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FitCourse {
     history: Vec<HistoryPoint>,
@@ -77,7 +77,7 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
     }
 
     fn budgets(&self) -> &'static [&'static str] {
-        // The largest dimension for which a Hessian is formed, which was 128 in earlier builds.
+        // This is the largest dimension for which a Hessian is formed. It was 128 in earlier builds.
         &[
             "/method/auto/trust/explicit_limit",
             "/method/trust/explicit_limit",
@@ -112,7 +112,7 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
     }
 
     fn complete(&self, made: &mut Finished<Self>) {
-        // The history includes the part of the run before a resume.
+        // The history must include the part of the run before a resume.
         made.output.history = std::mem::take(&mut made.course.history);
         made.output.label(&self.coordinates);
     }

@@ -1,4 +1,4 @@
-//! The settings of minibatches, and the methods that they describe.
+//! The settings for fits by minibatches, and the methods that they select.
 
 use jensen_blackbox::minibatches::{Judge, MinibatchSettings, SmisoSettings};
 use jensen_blackbox::records::{RecordEstimator, VarianceSettings};
@@ -15,7 +15,7 @@ const BLOCK_BATCH: u64 = 1000;
 
 const ALPHA: f64 = 0.9;
 
-/// The number of pairs of a batch and a draw.
+/// The number of pairs of a minibatch and a draw from which a variance is estimated.
 const VARIANCE_SAMPLES: usize = 64;
 
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {

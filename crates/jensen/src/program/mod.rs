@@ -1,7 +1,7 @@
-//! Fits of Stan programs from files, with results in a folder.
+//! Fits of Stan programs that are read from files and whose results are stored in a folder.
 //!
-//! The module fits a program with its data as `jensen fit` does, whereas [`fit`](crate::fit) fits any problem in
-//! memory.
+//! This module fits a program to its data in the same way as the command `jensen fit`. In contrast, the function
+//! [`fit`](crate::fit) fits any problem in memory.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -48,13 +48,13 @@ use crate::{
     sample_refined,
 };
 
-/// The largest share of a time limit that may be spent on choosing a centring.
+/// The maximum fraction of the time limit that may be spent on choosing a centring.
 const PILOT: f64 = 0.25;
 
-/// The name of the command, which marks its result folders.
+/// The name of the command, which is stored in its result folders.
 pub const FIT: &str = "fit";
 
-/// A program that is compiled according to a request.
+/// A program that was compiled as a request specifies.
 pub struct Program {
     source: Source,
     data: DataSet,
@@ -62,7 +62,7 @@ pub struct Program {
     threads: usize,
     model: Lowered,
     centring: OnceLock<Centring>,
-    /// Set if the fit ended in the program's own parameterisation of the groups.
+    /// This cell is set if the reported fit uses the parameterisation of the groups that the program itself defines.
     as_written: OnceLock<()>,
 }
 
@@ -87,11 +87,12 @@ macro_rules! with_model {
 }
 
 impl Program {
-    /// Compiles a program for a fit on the given number of threads. `halt` interrupts the interpreter during
-    /// compilation and while it computes draws.
+    /// Compiles a program for a fit on the given number of threads. The signal `halt` interrupts the interpreter during
+    /// compilation and during the computation of draws.
     ///
     /// # Errors
-    /// Fails if a setting is invalid, which is checked before compilation, or if the program or its data have errors.
+    /// Fails if a setting is invalid, or if the program or its data have errors. The settings are checked before
+    /// compilation.
     pub fn compile(
         source: Source,
         request: FitRequest,
@@ -101,14 +102,11 @@ impl Program {
         Self::compiled(source, request, threads, halt, None)
     }
 
-    /// Compiles a program for records that are divided into shards. `steps` creates the evaluator of shards from the
-    /// input that a shard needs.
-    ///
-    /// Compiles a program for records that are divided into shards. `steps` creates the evaluator of shards from the
-    /// input that a shard needs.
+    /// Compiles a program whose records are divided into shards. The function `steps` receives the input that all
+    /// shards need and creates the evaluator of the shards.
     ///
     /// # Errors
-    /// Returns the same errors as [`compile`](Self::compile), for any of the shards.
+    /// Fails under the same conditions as [`compile`](Self::compile) for any of the shards.
     pub fn compile_shards(
         source: Source,
         request: FitRequest,
@@ -131,7 +129,7 @@ impl Program {
         halt: Halt,
         steps: Option<Steps<'_>>,
     ) -> Result<Self, Error> {
-        // Settings are checked before any slow step.
+        // The settings are checked before any step that takes a long time.
         request.settings(Init::Zero)?;
         let data = source.values()?;
         let build = Build {
@@ -176,11 +174,11 @@ impl Program {
         Ok(program)
     }
 
-    /// Compiles the program of an earlier fit, to resume the fit or to draw from it. Given settings replace stored
-    /// ones.
+    /// Compiles the program of an earlier fit in order to resume the fit or to draw from it. Settings in the new
+    /// request replace stored settings.
     ///
     /// # Errors
-    /// Returns the same errors as [`compile`](Self::compile). Also fails if a stored file cannot be read.
+    /// Returns the same errors as [`compile`](Self::compile). Also fails if a file of the earlier fit cannot be read.
     pub fn of_stored(
         stored: &StoredFit,
         source: Source,
@@ -204,38 +202,40 @@ impl Program {
         chosen.filter(|_| self.as_written.get().is_none())
     }
 
-    /// Returns the messages before the fit: the output of transformed data, remarks of the compiler with source
-    /// excerpts, and notes for the user.
+    /// Returns the messages to show before the fit: the output of the transformed data block, the remarks of the
+    /// compiler with excerpts of the source, and notes for the user.
     pub fn remarks(&self) -> Vec<String> {
         with_model!(&self.model, |model| remarks(model))
     }
 
-    /// Returns notes on the program with these data, which do not depend on its fit.
+    /// Returns remarks on the program and its data that do not depend on the fit.
     pub fn notes(&self) -> Vec<String> {
         with_model!(&self.model, |model| model.notes())
     }
 
-    /// Returns the number of unconstrained coordinates. A program without parameters cannot be fitted.
+    /// Returns the number of unconstrained coordinates. A program without parameters has none and cannot be fitted.
     pub fn dim(&self) -> usize {
         with_model!(&self.model, |model| model.bound().unconstrained_dim())
     }
 
-    /// Returns the request.
+    /// Returns the request according to which the program was compiled.
     pub fn request(&self) -> &FitRequest {
         &self.request
     }
 
-    /// Returns the data.
+    /// Returns the data to which the program is bound.
     pub fn data(&self) -> &DataSet {
         &self.data
     }
 
-    /// Returns the parameters, transformed parameters and generated quantities, in the order of the program.
+    /// Returns the parameters, transformed parameters and generated quantities, in the order in which the program
+    /// declares them.
     pub fn variables(&self) -> Vec<Variable> {
         with_model!(&self.model, |model| model.posterior().variables())
     }
 
-    /// Returns the names of dimensions and their labels, from `--coords` and from declared sizes.
+    /// Returns the names of dimensions and the labels of their elements, which come from `--coords` and from declared
+    /// sizes.
     pub fn coordinates(&self) -> Coordinates {
         self.source.coordinates.over(self.dimension_names())
     }
@@ -255,7 +255,7 @@ impl Program {
         checked.map_err(|error| Error::Input(format!("--coords: {error}")))
     }
 
-    /// Draws from an approximation of the posterior of this program.
+    /// Draws from an approximation of the posterior of this program and computes the reported variables.
     ///
     /// # Errors
     /// Returns the errors of [`sample`].
@@ -274,7 +274,7 @@ impl Program {
         }
     }
 
-    /// Returns draws of a refined fit of this program.
+    /// Computes the reported variables of this program at the draws of a refinement.
     ///
     /// # Errors
     /// Returns the errors of [`sample_refined`].
@@ -296,10 +296,10 @@ impl Program {
         }
     }
 
-    /// Returns the digests of the program and the data, for checkpoints and approximations.
+    /// Returns the digests of the program and the data, which are stored in checkpoints and approximations.
     ///
     /// # Errors
-    /// Fails if the stored centring belongs to another program.
+    /// Fails if the stored centring was computed for another program.
     pub fn subject(&self) -> Result<Subject, Error> {
         Ok(match (&self.model, self.recentring()) {
             (Lowered::Whole(model), Some(centring)) => model.centred(centring)?.subject(),
@@ -307,10 +307,11 @@ impl Program {
         })
     }
 
-    /// Returns the start of a fit, which is `stored` unless the request names a start.
+    /// Returns the starting point of a fit. The function returns `stored` unless the request specifies a starting
+    /// point.
     ///
     /// # Errors
-    /// Fails if the file of the start cannot be read or does not match the model.
+    /// Fails if the file of the starting point cannot be read or does not match the model.
     pub fn start(&self, stored: Option<Init>) -> Result<Init, Error> {
         let given = match (self.request.init.as_deref(), stored) {
             (None, Some(stored)) => return Ok(stored),
@@ -333,20 +334,20 @@ impl Program {
         start.map_err(|error| Error::Input(format!("{}: {error}", given.name)))
     }
 
-    /// Returns the start with these parameter values. Parameters without a value start at the origin of the
+    /// Returns the starting point with the given parameter values. The coordinates of all other parameters are 0 on the
     /// unconstrained scale.
     ///
     /// # Errors
-    /// Fails if a value belongs to no parameter, has another shape, or violates its constraint.
+    /// Fails if a name does not belong to a parameter, or if a value has the wrong shape or violates its constraint.
     pub fn start_at(&self, values: &DataSet) -> Result<Init, Error> {
         with_model!(&self.model, |model| model.unconstrain_some(values)).map(Init::Point)
     }
 
-    /// Fits the program and writes the results to the folder in `around`.
+    /// Fits the program and writes the results to the folder that `around` specifies.
     ///
     /// # Errors
-    /// Returns the errors of [`carry_out`]. If there is no start, the error is [`Error::NoStart`] with the reason that
-    /// the model gives.
+    /// Returns the errors of [`carry_out`]. If the density is not finite at any starting point, the error is
+    /// [`Error::NoStart`], which contains the reason that the model gives.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
         let options = self.request.options(init.clone(), self.threads)?;
         match &self.model {
@@ -360,8 +361,9 @@ impl Program {
         }
     }
 
-    /// Fits all data at once, under a centring if mean-field fits suggest one. If the refined draws then do not mix,
-    /// the function fits the program as written, because a mean-field fit may be far from the posterior.
+    /// Fits the program to all data at once. The fit uses a centring if mean-field fits suggest one. If the refined
+    /// draws of this fit do not mix, the function fits the program without a centring. The suggested centring may be
+    /// unsuitable, because a mean-field fit may be far from the posterior.
     fn fit_whole(
         &self,
         model: &Model,
@@ -386,7 +388,7 @@ impl Program {
         let first = around.again(results);
         let done = self.carry_out(&centred, &recentred, init, left(), first)?;
         let has_failed = |refined: &Refined| !refined.mixed();
-        // An interrupted refinement has not failed, because a longer run continues it.
+        // A refinement that was interrupted has not failed, because a longer run can continue it.
         let stopped = matches!(
             done.made.output.fit.ended,
             Status::Interrupted { .. } | Status::BudgetReached { .. }
@@ -402,7 +404,7 @@ impl Program {
             "under the chosen centring, refined draws did not mix, so Jensen fits the program as written",
         );
         let _ = self.as_written.set(());
-        // The current fit is set aside. It is restored if the new fit fails.
+        // The current fit is moved aside. If the second fit fails, the current fit is restored.
         let second = around.again(ResultFolder::new(done.folder.as_deref()));
         let done = self.carry_out(model, &options, init, left(), second)?;
         Ok((done.made.output, done.summary))
@@ -438,8 +440,8 @@ impl Program {
         let centring = match wanted {
             true => {
                 let mut silent = Silent;
-                // The number of iterations does not depend on the request, because a short run is a prefix of a long
-                // one.
+                // The maximum number of iterations here does not depend on the request. If the number depended on the
+                // request, a short run would not be a prefix of a longer run.
                 let budget = Budget {
                     max_seconds: self.request.max_seconds.map(|seconds| PILOT * seconds),
                     ..Budget::iterations(MAX_ITERS)
@@ -455,13 +457,13 @@ impl Program {
         }
     }
 
-    /// Returns the content of the report other than results.
+    /// Returns the parts of the report that are not results of the fit.
     pub fn about(&self) -> About {
         let data = self.source.data.as_ref();
         About {
             model: self.source.model.clone(),
             data: data.map_or_else(String::new, |data| data.name.clone()),
-            // The chosen instruction set is stored, because a resumed run uses it too.
+            // The request stores the instruction set that was chosen, because a resumed run must use the same one.
             settings: requests::listed(&FitRequest {
                 simd: self.request.simd().ok().map(|simd| simd.name().to_owned()),
                 ..self.request.clone()
@@ -470,7 +472,8 @@ impl Program {
         }
     }
 
-    /// Returns the content of the report of a fit, including predictions of its data.
+    /// Returns the parts of the report that are not results of the fit, with the section that compares predictions with
+    /// the data.
     pub fn about_fit(&self, fitted: &Fitted) -> About {
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         About {
@@ -496,7 +499,8 @@ impl Program {
             );
         }
         let job = FitJob {
-            // A resumed run must end as an uninterrupted one, which has a centring.
+            // Without a centring the run cannot be resumed, because a resumed run must end in the same way as an
+            // uninterrupted run.
             resumable: centring.is_some(),
             problem,
             options,

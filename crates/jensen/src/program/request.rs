@@ -17,7 +17,7 @@ use crate::fit::DRAWS;
 use crate::job::{MEMORY_LIMIT, words};
 use crate::{Covariance, Error, Options, Save};
 
-/// Methods stop long before this limit.
+/// The maximum number of iterations. In practice every method stops long before it reaches this number.
 pub(super) const MAX_ITERS: u64 = 100_000;
 
 /// The algorithm of a fit.
@@ -265,22 +265,23 @@ pub struct FitRequest {
 }
 
 impl FitRequest {
-    /// Returns the instruction set.
+    /// Returns the instruction set that the kernels use.
     ///
     /// # Errors
-    /// Fails if the machine lacks it.
+    /// Fails if the machine does not support the requested instruction set.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
 
-    /// Returns the variables to report.
+    /// Returns the selection of the variables to report.
     pub fn saved(&self) -> Save {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
-            // Minibatches have their own methods. Their other settings are those of stochastic gradients.
+            // Minibatches have their own methods. All other settings of these methods are those of stochastic
+            // gradients.
             return MethodName::Bbvi;
         }
         match self.method {
@@ -316,7 +317,7 @@ impl FitRequest {
     /// Returns the settings of a fit that starts at `init`.
     ///
     /// # Errors
-    /// Fails if a setting is invalid or has no effect.
+    /// Fails if a setting is invalid or would have no effect.
     pub fn settings(&self, init: Init) -> Result<Settings, Error> {
         let name = self.method();
         minibatch::method(self)?;
@@ -375,7 +376,7 @@ impl FitRequest {
         })
     }
 
-    /// Returns whether a fit with these settings chooses a centring.
+    /// Returns whether a fit with these settings chooses a centring automatically.
     pub fn has_centring(&self, settings: &Settings) -> bool {
         match self.centring {
             Some(CentringName::Off) => false,
@@ -387,7 +388,7 @@ impl FitRequest {
     /// Returns the options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
-    /// Returns the same errors as [`settings`](Self::settings).
+    /// Fails under the same conditions as [`settings`](Self::settings).
     pub fn options(&self, init: Init, threads: usize) -> Result<Options, Error> {
         Ok(Options {
             settings: self.settings(init)?,
@@ -399,7 +400,7 @@ impl FitRequest {
         })
     }
 
-    /// Returns the budget of the run.
+    /// Returns the limits on the iterations and the time of the run.
     pub fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.max_seconds,
@@ -412,15 +413,15 @@ impl FitRequest {
         self.seed.unwrap_or(0)
     }
 
-    /// Returns the limit on the memory of the fit, in bytes.
+    /// Returns the maximum memory that the fit may use, in bytes.
     pub fn memory_limit(&self) -> u64 {
         self.memory_limit.unwrap_or(MEMORY_LIMIT)
     }
 
-    /// Returns the source of covariances.
+    /// Returns the method that determines the covariances of the draws.
     ///
     /// # Errors
-    /// Fails if linear response is requested but has no parameters to correct.
+    /// Fails if linear response is requested but no parameters are specified whose variances it could correct.
     pub fn covariance(&self) -> Result<Covariance, Error> {
         if self.covariance != Some(CovarianceName::LinearResponse) {
             return match self.covariance_of {
@@ -443,7 +444,7 @@ impl FitRequest {
         })
     }
 
-    /// The command line checks its own numbers earlier.
+    /// Rejects numbers that are out of range. The command line has already checked the numbers that it passes.
     fn refuse_numbers(&self) -> Result<(), Error> {
         let refuse = |flag: &str, value: String, expected: &str| {
             Err(Error::Setting(format!(

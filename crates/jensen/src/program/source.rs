@@ -1,4 +1,4 @@
-//! A program and its data, as read from files.
+//! A Stan program and its data, which are read from files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,29 +21,30 @@ pub(super) fn data_file(format: DataFormat) -> &'static str {
     }
 }
 
-/// A program and its data.
+/// A Stan program with its included files and its data.
 pub struct Source {
-    /// The name of the program in messages.
+    /// The name of the program that messages use.
     pub model: String,
     /// The Stan code of the program.
     pub text: String,
     /// The included files of the program.
     pub includes: Includes,
-    /// The data of the program, if it has any.
+    /// The data of the program, or `None` if it has no data.
     pub data: Option<DataFile>,
-    /// The names of dimensions and their labels, which are stored for readers of the draws.
+    /// The names of dimensions and the labels of their elements, which are stored together with the draws.
     pub coordinates: Coordinates,
-    /// The metadata of the regression that generated the program, as JSON.
+    /// The metadata of the regression that generated the program, as JSON, or `None` if no regression did.
     pub regression: Option<Vec<u8>>,
 }
 
 impl Source {
-    /// Reads a program, and its data if there are any. `most` limits the number of bytes of a compressed file after
-    /// decompression. Included files are searched for in `folders`. If all arrays of a program or an included file are
-    /// declared in the syntax before Stan 2.33, the function translates it to the current syntax.
+    /// Reads a program and, if there are any, its data. `most` is the maximum number of bytes of a compressed file
+    /// after decompression. The function searches `folders` for included files. If a program or an included file
+    /// declares all of its arrays in the syntax before Stan 2.33, the function translates the file to the current
+    /// syntax.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, or if it does not have the format that its name implies.
+    /// Fails if a file cannot be read or does not have the format that its name implies.
     pub fn read(
         model: &Path,
         folders: &[PathBuf],
@@ -78,10 +79,10 @@ impl Source {
         })
     }
 
-    /// Adds the names of dimensions and their labels from a file.
+    /// Reads the names of dimensions and the labels of their elements from a file and adds them to the source.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or has another format.
+    /// Fails if the file cannot be read or does not have the expected format.
     pub fn with_coordinates(self, file: Option<&Path>) -> Result<Self, Error> {
         let Some(file) = file else { return Ok(self) };
         let coordinates = Coordinates::from_json(&read_bytes(file)?, &file.display().to_string())?;
@@ -91,7 +92,7 @@ impl Source {
         })
     }
 
-    /// Translates the program from the syntax before Stan 2.33 to the current syntax.
+    /// Translates the program from the syntax before Stan 2.33 to the current syntax, if it uses the old syntax.
     #[must_use]
     pub fn modernised(self) -> Self {
         Self {
@@ -101,7 +102,8 @@ impl Source {
         }
     }
 
-    /// Creates a source from a program and data in memory, with the program treated as in [`read`](Self::read).
+    /// Creates a source from a program and data in memory. The program is translated in the same way as by
+    /// [`read`](Self::read).
     pub fn of(model: &str, text: &str, includes: Includes, data: Option<&DataSet>) -> Self {
         Self {
             model: model.to_owned(),
@@ -117,10 +119,10 @@ impl Source {
         }
     }
 
-    /// Parses the data. The result is empty if there are none.
+    /// Parses the data. The result is empty if the program has no data.
     ///
     /// # Errors
-    /// Fails if the data do not follow their format.
+    /// Fails if the data are not valid in their format.
     pub fn values(&self) -> Result<DataSet, Error> {
         match &self.data {
             Some(data) => Ok(data.parse_apart()?),
@@ -128,7 +130,7 @@ impl Source {
         }
     }
 
-    /// Returns the name of the data in messages.
+    /// Returns the name of the data that messages use.
     pub fn data_name(&self) -> &str {
         let data = self.data.as_ref();
         data.map_or("no data given", |data| &data.name)
@@ -146,18 +148,18 @@ impl Source {
     }
 }
 
-/// The included files of a program, from folders or from a stored run. The value remembers all files that were
-/// requested.
+/// The included files of a program, which are read from folders or from a stored run. The value records all files that
+/// the program has requested.
 #[derive(Default)]
 pub struct Includes {
     folders: Vec<PathBuf>,
     found: Mutex<BTreeMap<String, String>>,
-    /// Whether the files are in the syntax before Stan 2.33.
+    /// Whether the included files use the syntax before Stan 2.33.
     old: bool,
 }
 
 impl Includes {
-    /// Creates includes that are searched for in these folders.
+    /// Creates a resolver that searches these folders for included files.
     pub fn of_folders(folders: &[PathBuf]) -> Self {
         Self {
             folders: folders.to_vec(),
@@ -165,7 +167,7 @@ impl Includes {
         }
     }
 
-    /// Creates includes from texts, by their names in the program.
+    /// Creates a resolver from the texts of included files. The keys are the names that the program uses.
     pub fn of_texts(found: BTreeMap<String, String>) -> Self {
         Self {
             found: Mutex::new(found),
@@ -173,7 +175,7 @@ impl Includes {
         }
     }
 
-    /// Sets whether to translate included files from the syntax before Stan 2.33.
+    /// Sets whether included files are translated from the syntax before Stan 2.33.
     #[must_use]
     pub fn in_old_syntax(self, old: bool) -> Self {
         Self { old, ..self }
@@ -183,7 +185,7 @@ impl Includes {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the files that were requested so far, by their names in the program.
+    /// Returns the texts of all files that were requested so far. The keys are the names that the program uses.
     pub fn found(&self) -> BTreeMap<String, String> {
         self.known().clone()
     }

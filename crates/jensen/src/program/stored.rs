@@ -13,25 +13,25 @@ use super::source::{Includes, MODEL, REGRESSION, Source, data_file};
 use crate::job::folder;
 use crate::{Centring, Error};
 
-/// The stored request of a fit, with information about its inputs.
+/// The stored request of a fit, with information about its input files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredFit {
-    /// The name of the program in messages.
+    /// The name of the program that messages use.
     pub model: String,
-    /// The included files, by their names in the program.
+    /// The stored copies of the included files. The keys are the names that the program uses.
     pub includes: BTreeMap<String, String>,
-    /// The name and the format of the data, if there are any.
+    /// The name and the format of the data, or `None` if the program has no data.
     pub data: Option<(String, DataFormat)>,
-    /// The request, with the instruction set resolved.
+    /// The settings of the fit, with the instruction set that was chosen.
     pub flags: FitRequest,
-    /// The start of the fit.
+    /// The starting point of the fit.
     pub init: Init,
-    /// The parameterisation of the program's groups, or `None` until it has been chosen. Runs of earlier versions kept
-    /// the program's own parameterisation.
+    /// The parameterisation of the groups in the program, or `None` if it has not been chosen yet. Earlier versions of
+    /// Jensen always used the parameterisation that the program defines.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
-    /// The names of dimensions and their labels, from `--coords`.
+    /// The names of dimensions and the labels of their elements, which come from `--coords`.
     #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
     pub coordinates: Coordinates,
 }
@@ -67,17 +67,17 @@ impl StoredFit {
     /// Opens the folder of an earlier fit.
     ///
     /// # Errors
-    /// Fails if the folder does not belong to a fit of a program, or if it is damaged.
+    /// Fails if the folder does not contain a fit of a program, or if its files are damaged.
     pub fn open(path: &Path) -> Result<(RunDir, Self), Error> {
         let run = folder::open(path, FIT)?;
         let stored = folder::read_request(&run)?;
         Ok((run, stored))
     }
 
-    /// Reads the stored copies of the program and its data.
+    /// Reads the copies of the program and its data that the folder contains.
     ///
     /// # Errors
-    /// Fails if a copy cannot be read.
+    /// Fails if one of the copies cannot be read.
     pub fn source(&self, folder: &RunDir) -> Result<Source, Error> {
         let data = match &self.data {
             Some((name, format)) => Some(DataFile {

@@ -66,15 +66,16 @@ pub struct TrustRequest {
 }
 
 impl TrustRequest {
-    /// Returns whether any setting is given.
+    /// Returns whether the user gave any of these settings.
     pub fn is_given(&self) -> bool {
         *self != Self::default()
     }
 
-    /// Returns `usual`, overridden by the given settings.
+    /// Returns the settings in `usual`, in which given settings replace the defaults.
     ///
     /// # Errors
-    /// Fails if a parameter is outside its range in Table 1. Some ranges depend on other parameters.
+    /// Fails if a parameter is outside the range that Table 1 allows. The range of some parameters depends on other
+    /// parameters.
     pub fn over(&self, usual: TrustSettings) -> Result<TrustSettings, Error> {
         let settings = TrustSettings {
             eta: self.eta.unwrap_or(usual.eta),

@@ -1,10 +1,10 @@
-//! Records whose data are read in blocks.
+//! Exchangeable records whose data are read in blocks.
 //!
-//! A density over exchangeable records needs only the data of the records in the current batch. [`RecordBlocks`]
-//! compiles the program for a block when an evaluation needs one of the block's records, and keeps the last two blocks
-//! in memory. The records for the starts stay in memory. Records are numbered block by block. A caller that visits the
-//! records in order, or through [`Batches`](jensen_blackbox::records::Batches) of blocks, therefore reads every block
-//! once.
+//! The density of a minibatch depends only on the data of the records in this minibatch. [`RecordBlocks`] therefore
+//! compiles the program for a block of records only when an evaluation needs one of these records, and keeps the last
+//! two blocks in memory. The records that the starting points use stay in memory. The numbering of the records follows
+//! the blocks. A caller that visits the records in order, or through the [`Batches`](jensen_blackbox::records::Batches)
+//! of blocks, therefore reads each block only once.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -34,20 +34,21 @@ use crate::Error;
 use crate::exchangeable::Records;
 use crate::stan::{Build, ModelError, ModelErrorKind, bind_block, model_error};
 
-/// Two blocks are in memory because a minibatch at the end of a block contains records of the next one.
+/// The number of blocks in memory. Two blocks are needed because a minibatch at the end of one block also contains
+/// records of the next block.
 const KEPT: usize = 2;
 
 const FIRST: usize = 16;
 
-/// A source of records in blocks.
+/// A source that provides the data of records in blocks.
 pub trait RecordSource: Send + Sync {
-    /// Returns the index of the first record of each block, followed by the number of records.
+    /// Returns the index of the first record of each block, followed by the total number of records.
     fn edges(&self) -> &[u32];
 
-    /// Reads the first `rows` records of a block, or all records of the block.
+    /// Reads the first `rows` records of a block, or all records of the block if `rows` is `None`.
     ///
     /// # Errors
-    /// Fails if the records cannot be read.
+    /// Fails if the records of the block cannot be read.
     fn read(
         &self,
         data: &[RecordData],
@@ -55,13 +56,14 @@ pub trait RecordSource: Send + Sync {
         rows: Option<usize>,
     ) -> Result<DataSet, Error>;
 
-    /// Returns the number of each record of a block, from 1 in the order of the data.
+    /// Returns the number that each record of a block has in the order of the data, where the first record has number
+    /// 1.
     fn numbers(&self, block: usize) -> Vec<f64>;
 
-    /// Returns the location of a record of a block, for messages.
+    /// Returns the location of a record in a form that messages can show.
     fn location(&self, block: usize, row: usize) -> String;
 
-    /// Returns the length of a variable's lists, if its values are lists.
+    /// Returns the length of the lists in a variable, or `None` if the values of the variable are not lists.
     ///
     /// # Errors
     /// Fails if the records cannot be read.
@@ -71,7 +73,7 @@ pub trait RecordSource: Send + Sync {
     fn digest(&self) -> String;
 }
 
-/// The density of a program over records whose data come in blocks.
+/// The density of a program over exchangeable records whose data are read in blocks.
 pub struct RecordBlocks {
     program: Arc<Program>,
     count: String,
@@ -81,11 +83,11 @@ pub struct RecordBlocks {
     options: LowerOptions,
     execution: Execution,
     source: Box<dyn RecordSource>,
-    /// The density of the first few records, with the prior of the whole program.
+    /// The density of the first records, with the prior of the whole program.
     first: RecordGraph,
     recent: Mutex<Vec<(usize, Arc<RecordGraph>)>>,
     held: Mutex<Option<Arc<Held>>>,
-    /// The reason why data could not be read. All values are NaN once this is set.
+    /// The error that occurred when the data were read. After an error has been stored, all values are NaN.
     failed: Mutex<Option<Error>>,
 }
 
@@ -94,7 +96,7 @@ struct Held {
     graph: Arc<RecordGraph>,
 }
 
-/// Scratch memory of [`RecordBlocks`] for the block that was evaluated last.
+/// The scratch memory of [`RecordBlocks`], which belongs to the block that was evaluated last.
 #[derive(Default)]
 pub struct BlockWorkspace {
     prior: RecordWorkspace,
@@ -105,8 +107,9 @@ pub struct BlockWorkspace {
     part: Vec<f64>,
 }
 
-/// Returns the data that do not belong to records, with missing lengths of lists added, and the data of the program's
-/// first records. The result is an error if the data of the records are among the others or cannot be read.
+/// Returns two data sets. The first data set contains the data that do not belong to records, to which the function
+/// adds missing lengths of lists. The second data set contains the data of the first records. The function returns an
+/// error if `shared` contains data that belong to records, or if the records cannot be read.
 pub(crate) fn first_data(
     program: &Program,
     count: &str,
@@ -189,7 +192,8 @@ impl RecordBlocks {
         let bound = match bind(rows.clone()) {
             Ok(bound) => bound,
             Err(error) => {
-                // Bisection finds the first record that the declarations reject. The first `fine` records are accepted.
+                // A binary search finds the first record that the declarations reject. The declarations accept the
+                // first `fine` records.
                 let (mut fine, mut bad) = (0, count);
                 while bad - fine > 1 {
                     let middle = fine + (bad - fine) / 2;
@@ -256,8 +260,9 @@ impl RecordBlocks {
             .clone()
     }
 
-    /// Calls the closure for each run of records of the same block in a batch. Its arguments are the graph and the
-    /// numbers of the records within the block. Returns `false` if data cannot be read.
+    /// Calls the closure for each run of records in the batch that belong to the same block. The arguments of the
+    /// closure are the graph of the block and the indices of the records within the block. Returns `false` if data
+    /// cannot be read.
     fn each(
         &self,
         ws: &mut BlockWorkspace,
@@ -455,7 +460,8 @@ impl RecordDensity for RecordBlocks {
                 Some(all) => all.followed_by(rows),
             });
         }
-        // A later error names the block of a record that violates its declaration.
+        // An error can be ignored here. If a record violates its declaration, a later error reports the block of the
+        // record.
         let Some(Ok(graph)) = all.map(|rows| self.lowered(0, rows, &numbers)) else {
             return;
         };

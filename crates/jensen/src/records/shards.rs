@@ -1,10 +1,11 @@
-//! Records in shards. A shard is a Parquet file whose records another process evaluates. All shards together form one
-//! density.
+//! Exchangeable records in shards. A shard is a Parquet file whose records are evaluated by another process. All shards
+//! together form one density.
 //!
-//! All shards have the same number of blocks. Records are numbered by block, and within a block by shard, so a
-//! minibatch comes from the same block of all shards. Each shard evaluates its own records ([`record_step`], a function
-//! of program, file, point and share). The driver adds the parts over a binary tree of shards, so the bits depend only
-//! on the files. The driver does everything else.
+//! All shards have the same number of blocks. Records are numbered by block, and within each block by shard, so that a
+//! minibatch contains records from the same block of all shards. Each shard evaluates its own records by
+//! [`record_step`], which depends only on the program, the file, the point and the requested records. The driver adds
+//! the results over a binary tree of shards, so that the sums depend bitwise only on the files. The driver performs all
+//! other computations.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -23,14 +24,14 @@ use crate::job::words;
 use crate::program::{Includes, Source};
 use crate::stan::Build;
 
-/// A program without the data of its records, which a shard needs in addition to its file.
+/// A program without the data of its records. A shard needs this program in addition to its own file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShardProgram {
-    /// The name of the program in messages.
+    /// The name of the program that messages use.
     pub name: String,
     text: String,
     includes: std::collections::BTreeMap<String, String>,
-    /// The data that do not belong to records, as JSON.
+    /// The data that do not belong to single records, as JSON.
     shared: String,
     count: String,
     seed: u64,
@@ -60,10 +61,10 @@ impl ShardProgram {
         }
     }
 
-    /// Opens a shard, whose digest must match `digest`.
+    /// Opens a shard and checks that its digest equals `digest`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or differs from the driver's file.
+    /// Fails if the file cannot be read or differs from the file that the driver has registered.
     pub fn open(&self, shard: &Path, digest: &str) -> Result<BlockModel, Error> {
         let includes = Includes::of_texts(self.includes.clone());
         let build = Build {
@@ -89,16 +90,16 @@ impl ShardProgram {
     }
 }
 
-/// The work of a shard in one step: the number of the shard, its file, its digest, and the records to evaluate as
-/// bytes.
+/// The work of one shard in one step: the index of the shard, its file, the digest of the file, and the encoded list of
+/// the records to evaluate.
 pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
-/// The processes that evaluate shards.
+/// The processes that evaluate the records of shards.
 pub trait RecordSteps: Send + Sync {
-    /// Evaluates the request `ask` on every share and returns the results in the order of the shares.
+    /// Evaluates the request `ask` for the records of every share. The results are in the order of the shares.
     ///
     /// # Errors
-    /// Fails if a shard does not answer.
+    /// Fails if a shard does not return a result.
     fn solve(&self, ask: &[u8], shares: &[ShardShare<'_>]) -> Result<Vec<Vec<u8>>, Error>;
 }
 
@@ -109,21 +110,23 @@ enum What {
     Product = 2,
 }
 
-/// A shard as the driver describes it. `edges` contains the first record of each block, followed by the number of
-/// records.
+/// A shard as the driver sees it. `edges` contains the index of the first record of each block, followed by the number
+/// of records.
 pub(crate) struct Shard {
     pub path: PathBuf,
     pub digest: String,
     pub edges: Vec<u32>,
 }
 
-/// The density of records in shards.
+/// The density of exchangeable records that are divided into shards.
 pub struct RecordShards {
     first: RecordBlocks,
     shards: Vec<Shard>,
-    /// The first record of each block of all shards together, followed by the number of records.
+    /// The index of the first record of each block, counted over all shards together, followed by the total number of
+    /// records.
     edges: Vec<u32>,
-    /// The first record of each shard in each block, block after block, followed by the number of records.
+    /// The index of the first record of each shard within each block, sorted by block and then by shard, followed by
+    /// the total number of records.
     starts: Vec<u32>,
     steps: Box<dyn RecordSteps>,
     held: Mutex<Vec<u32>>,
@@ -131,7 +134,7 @@ pub struct RecordShards {
 }
 
 impl RecordShards {
-    /// `first` is the first shard, which also provides the prior.
+    /// Creates the density. `first` is the model of the first shard, which also provides the prior.
     pub(crate) fn new(
         first: RecordBlocks,
         shards: Vec<Shard>,
@@ -158,14 +161,14 @@ impl RecordShards {
         }
     }
 
-    /// Returns the files of the shards with their digests.
+    /// Returns the file of each shard with its digest.
     pub fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
         let shards = self.shards.iter();
         shards.map(|shard| (shard.path.as_path(), shard.digest.as_str()))
     }
 
-    /// Returns the share of each shard that has records in the batch. A share consists of runs of records, numbered
-    /// within the shard.
+    /// Returns the work of each shard that contains records of the batch. The records are encoded as runs of
+    /// consecutive indices within the shard.
     fn shares(&self, batch: &[u32]) -> Vec<ShardShare<'_>> {
         let mut runs: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
         let mut cell = 0;
@@ -193,8 +196,8 @@ impl RecordShards {
         shares.collect()
     }
 
-    /// Computes the sums over a batch. `values` has one element per lane, and `matrix` has the length of z; either may
-    /// be empty.
+    /// Computes sums over the records of a batch. `values` must have one element per lane, and `matrix` must have the
+    /// same length as z. Either of them may be empty.
     fn sums(
         &self,
         what: What,
@@ -253,7 +256,8 @@ impl RecordShards {
         });
         let shares = self.shares(batch);
         let answers = self.steps.solve(&ask, &shares)?;
-        // A shard without a share keeps its position in the tree.
+        // The results of a shard without records in the batch are empty, so that the shard keeps its position in the
+        // tree.
         let mut parts = vec![Vec::new(); self.shards.len()];
         for ((shard, ..), answer) in shares.iter().zip(&answers) {
             parts[*shard] = Reader::new(answer).reals().map_err(Error::Input)?;
@@ -283,10 +287,11 @@ impl RecordShards {
     }
 }
 
-/// Evaluates a share of a shard's records. The same arguments give the same bits on every machine.
+/// Evaluates the requested records of a shard. Calls with the same arguments return bitwise identical results on every
+/// machine.
 ///
 /// # Errors
-/// Fails if the bytes are damaged, or if the records cannot be read.
+/// Fails if the bytes of the request are damaged or if the records cannot be read.
 pub fn record_step(shard: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u8>, Error> {
     let damaged = |error: String| Error::Input(format!("the request to the shard: {error}"));
     let mut read = Reader::new(ask);

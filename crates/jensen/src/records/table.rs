@@ -1,4 +1,4 @@
-//! The rows of Parquet files as records in blocks.
+//! The rows of Parquet files, which are read in blocks of records.
 
 use std::path::PathBuf;
 
@@ -12,18 +12,19 @@ use crate::Error;
 
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The bytes of the numbers in a block of a shard. It is smaller because a worker may keep several blocks in memory.
+/// The size in bytes of the numbers in a block of a shard. The blocks of shards are smaller than other blocks, because
+/// a worker may keep several of them in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
-/// The smallest number of row ranges in a block. A block contains rows from several parts of the files, so that the
-/// blocks of sorted files differ little.
+/// The minimum number of row ranges in a block. A block consists of rows from several parts of the files, so that the
+/// blocks differ little even if the files are sorted.
 #[cfg(feature = "parquet")]
 const LOCATIONS: usize = 4;
 
-/// The rows of Parquet files as records.
+/// The rows of Parquet files, which are divided into blocks of records.
 ///
-/// Row groups are divided into ranges of at most a quarter of a block. Of B blocks, block b consists of the ranges b, b
-/// + B, b + 2B, … The blocks depend only on the files.
+/// Each row group is divided into ranges that contain at most a quarter of the rows of a block. If there are B blocks,
+/// block b consists of the ranges b, b + B, b + 2B, and so on. The division into blocks depends only on the files.
 #[cfg(feature = "parquet")]
 pub struct RecordTable {
     files: RowFiles,
@@ -33,19 +34,20 @@ pub struct RecordTable {
 
 #[cfg(feature = "parquet")]
 impl RecordTable {
-    /// Returns the named files and the files in the named folders.
+    /// Returns the files in `paths`, and the files in those of the paths that are folders.
     ///
     /// # Errors
-    /// Fails if there are no such files.
+    /// Fails if `paths` contains or leads to no files.
     pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         Ok(jensen_data::columns::parquet_files(paths)?)
     }
 
-    /// Opens files, and the files in folders, for these variables. The blocks have the given number, or about the given
-    /// size in bytes.
+    /// Opens files, and the files in folders, and finds the columns of the given variables. The rows are divided either
+    /// into a given number of blocks or into blocks of about a given size in bytes.
     ///
     /// # Errors
-    /// Fails if the files cannot be read, have different columns, lack a column, or have too many rows.
+    /// Fails if the files cannot be read, have different columns, lack the column of a variable, or contain too many
+    /// rows.
     pub fn open(
         paths: &[PathBuf],
         data: &[RecordData],
@@ -162,13 +164,13 @@ impl RecordSource for RecordTable {
     }
 }
 
-/// A placeholder in a build that cannot read Parquet files. It has no values.
+/// A type without values that replaces the table in a build that cannot read Parquet files.
 #[cfg(not(feature = "parquet"))]
 pub enum RecordTable {}
 
 #[cfg(not(feature = "parquet"))]
 impl RecordTable {
-    /// Fails, because this build cannot read Parquet files.
+    /// Returns an error, because this build cannot read Parquet files.
     ///
     /// # Errors
     /// Always fails.
@@ -176,7 +178,7 @@ impl RecordTable {
         Self::open(paths, &[], BLOCK, None).map(|never| match never {})
     }
 
-    /// Fails, because this build cannot read Parquet files.
+    /// Returns an error, because this build cannot read Parquet files.
     ///
     /// # Errors
     /// Always fails.

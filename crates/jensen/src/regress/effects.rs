@@ -1,4 +1,5 @@
-//! The effects of columns on the expected response: curves for the population, and averages over rows.
+//! The effects of columns on the expected response, which are shown as curves for the population and as averages over
+//! rows.
 
 use std::path::Path;
 
@@ -14,12 +15,12 @@ use crate::program::StoredFit;
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Save};
 
-/// The draws of more rows would take too much memory.
+/// The maximum number of rows. The draws for more rows would take too much memory.
 const ROWS: usize = 4096;
 
 const DRAWN: usize = 24;
 
-/// The curves of a regression, with the program that evaluates their points.
+/// The curves of a regression, with the program that evaluates the expected response at their points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KeptCurves {
     curves: Vec<Curve>,
@@ -29,8 +30,8 @@ pub struct KeptCurves {
 }
 
 impl KeptCurves {
-    /// Returns `None` if a formula has no value at the centre of its columns, such as the logarithm of a column that
-    /// may be negative.
+    /// Returns `None` if a formula is undefined at the centre of its columns, for example the logarithm of a column
+    /// that may be negative.
     pub(super) fn of(
         request: &Request,
         learnt: &Learnt,
@@ -53,14 +54,14 @@ impl KeptCurves {
     }
 }
 
-/// The summary of an effect over draws.
+/// The posterior summary of an effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EffectSummary {
-    /// The mean.
+    /// The posterior mean.
     pub mean: f64,
-    /// The standard deviation.
+    /// The posterior standard deviation.
     pub sd: f64,
-    /// The central 90 % interval.
+    /// The central 90 % posterior interval.
     pub interval: [f64; 2],
 }
 
@@ -78,26 +79,27 @@ impl EffectSummary {
     }
 }
 
-/// A line of a curve: the expected response, or the probability of a category, against a column.
+/// One line of a curve, which shows the expected response or the probability of a category as a function of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The name of the column.
+    /// The name of the column that varies along the line.
     pub column: String,
-    /// The values of the column along the line.
+    /// The values of this column along the line.
     pub at: Vec<String>,
-    /// The name and the value of the second column, if there is one.
+    /// The name of a second column and its value on this line, or `None` if the curve depends on one column only.
     pub by: Option<(String, String)>,
-    /// The category, if the responses are categories.
+    /// The category whose probability the line shows, or `None` if the responses are not categories.
     pub category: Option<String>,
-    /// The expected response at each value of the column.
+    /// The expected response, or the probability of the category, at each value of the column.
     pub expected: Vec<EffectSummary>,
 }
 
-/// Computes the curves of a fit in a folder. Each column varies from its smallest to its largest value, or over its
-/// levels. Other columns are at their means or first levels, and there are no group effects.
+/// Computes the curves of a regression from the folder of its fit. A numeric column varies from its smallest to its
+/// largest value, and a factor varies over its levels. All other columns have their mean or their first level. Group
+/// effects are not included.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a regression, or if its curves have no value.
+/// Fails if the folder does not contain a regression, or if its curves cannot be evaluated.
 pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Error> {
     let (run, stored) = StoredFit::open(folder)?;
     let kept = Kept::read(&run)?;
@@ -191,7 +193,7 @@ impl Expected {
         })
     }
 
-    /// Matrices are in column-major order.
+    /// Returns the draws of one element. Matrices are stored in column-major order.
     fn draws(&self, row: usize, category: usize) -> impl Iterator<Item = f64> {
         let at = self.first + category * self.rows + row;
         (0..self.table.len()).map(move |draw| self.table.row(draw)[at])
@@ -234,7 +236,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
     })
 }
 
-/// The lines are the means of several responses, or the probabilities of categories.
+/// Draws one curve, whose lines show the means of several responses or the probabilities of categories.
 fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))
@@ -286,27 +288,28 @@ fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) ->
     (Figure::new("").panel(chart), caption + ".")
 }
 
-/// The average effect of a column.
+/// The average effect of a column on the expected response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
     /// The name of the column.
     pub column: String,
-    /// The contrast: `dY/dX`, or the two levels.
+    /// The contrast that defines the effect: `dY/dX` for a numeric column, or the two levels of a factor.
     pub contrast: String,
-    /// The category, if the responses are categories.
+    /// The category whose probability changes, or `None` if the responses are not categories.
     pub category: Option<String>,
-    /// The effect averaged over the rows.
+    /// The effect, averaged over the rows of the table.
     pub estimate: EffectSummary,
 }
 
-/// Computes the average effects of columns over the rows of a table, as the R package marginaleffects defines them
-/// (Arel-Bundock, Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a number is the mean
-/// slope of the expected response, and the effect of a factor is the mean difference of each level from the first. Rows
-/// keep their groups. For successes among trials the expected response is a probability.
+/// Computes the average effects of columns over the rows of a table. The definitions are those of the R package
+/// marginaleffects (Arel-Bundock, Greifer and Heiss, Journal of Statistical Software 111, 2024). The effect of a
+/// numeric column is the mean slope of the expected response. The effect of a factor is the mean difference of the
+/// expected response between each level and the first level. Rows keep their groups. If the response is a number of
+/// successes among trials, the expected response is a probability.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a regression, or if a column is missing or has values that are not in the
-/// fit.
+/// Fails if the folder does not contain a regression, if a column is missing, or if a column has values that did not
+/// occur in the fit.
 pub fn effects(
     folder: &Path,
     frame: &Frame,

@@ -1,7 +1,7 @@
-//! Regressions: a formula and a table, fitted like any other Stan program.
+//! Regressions, which are specified by a formula and a table and fitted as Stan programs.
 //!
-//! [`Regression`] creates the program with [`jensen_regress`], and [`Program`](crate::program::Program) fits it. The
-//! result folder stores the state that [`predict`] needs for new rows.
+//! [`Regression`] creates the program with the crate [`jensen_regress`], and [`Program`](crate::program::Program) fits
+//! the program. The result folder stores what [`predict`] needs for new rows.
 
 mod effects;
 mod sensitivity;
@@ -25,36 +25,37 @@ use crate::program::{Includes, REGRESSION, Source, StoredFit};
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Sample, Save};
 
-/// The contents of `regression.json` in the folder of a regression.
+/// The contents of the file `regression.json` in the result folder of a regression.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kept {
-    /// The request.
+    /// The request from which the regression was created.
     pub request: Request,
     /// The name of the table.
     pub table: String,
     /// The number of rows that the fit uses.
     pub rows: usize,
-    /// The number of rows of the table.
+    /// The number of rows that the table contains.
     pub of_rows: usize,
-    /// Notes on the rows.
+    /// Remarks on the rows that the fit uses.
     pub notes: Vec<String>,
-    /// The priors, each with its parameter, its distribution, and whether the user specified it.
+    /// The priors. Each prior has its parameter, its distribution, and whether the user specified it.
     pub priors: Vec<(String, String, bool)>,
-    /// The names and values of constants in priors, such as the mean and the standard deviation of the response.
+    /// The names and values of the constants in the priors, such as the mean and the standard deviation of the
+    /// response.
     pub constants: Vec<(String, f64)>,
-    /// The variables to report, in order.
+    /// The variables that the output reports, in order.
     pub shown: Vec<String>,
-    /// The state that predictions for new rows need.
+    /// The state that predictions for new rows need, such as the levels of factors.
     pub learnt: Learnt,
-    /// The expected response along each column.
+    /// The curves of the expected response along each column, or `None` if they cannot be evaluated.
     pub curves: Option<KeptCurves>,
 }
 
 impl Kept {
-    /// Reads `regression.json` from the folder of a fit.
+    /// Reads `regression.json` from the result folder of a fit.
     ///
     /// # Errors
-    /// Fails if the fit is not a regression, or if the file is damaged.
+    /// Fails if the fit is not a regression or if the file is damaged.
     pub fn read(folder: &RunDir) -> Result<Self, Error> {
         let path = folder.path().join(REGRESSION);
         if !path.is_file() {
@@ -68,7 +69,7 @@ impl Kept {
         })
     }
 
-    /// Returns the summaries to report, in the order in which they are reported.
+    /// Returns the summaries of the reported variables, in the order in which the output reports them.
     pub fn answers<'a>(&self, all: &'a [ParameterSummary]) -> Vec<&'a ParameterSummary> {
         let of = |name: &String| {
             let name = name.clone();
@@ -79,18 +80,18 @@ impl Kept {
     }
 }
 
-/// A regression as a Stan program.
+/// A regression that has been converted to a Stan program.
 pub struct Regression {
-    /// The program with its data.
+    /// The Stan program with its data.
     pub source: Source,
-    /// The part that the result folder stores.
+    /// The metadata of the regression that the result folder stores.
     pub kept: Kept,
-    /// A program for the log density of the priors over the same data.
+    /// A Stan program with the same data whose log density is that of the priors.
     pub log_prior: String,
 }
 
 impl Regression {
-    /// Creates the program of a regression on a table.
+    /// Creates the Stan program for a regression on a table.
     ///
     /// # Errors
     /// Fails if a formula, a prior or the table is invalid.
@@ -156,31 +157,31 @@ fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, 
     Ok(made)
 }
 
-/// Reads a table from a CSV, TSV, NPY or NPZ file, or from a Parquet file if the build supports it. `most` limits the
-/// number of bytes of a compressed file after decompression.
+/// Reads a table from a CSV, TSV, NPY or NPZ file. Parquet files can be read if the build supports them. `most` is the
+/// maximum number of bytes of a compressed file after decompression.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or if it is not a table.
+/// Fails if the file cannot be read or does not contain a table.
 pub fn read_frame(path: &Path, most: u64) -> Result<Frame, Error> {
     Ok(Frame::of_table(&Table::read_within(path, most)?))
 }
 
-/// The predictions for the rows of a table.
+/// The predictions for several rows of a table.
 pub struct Predicted {
-    /// The draws of `linear`, `expected` and `predicted`.
+    /// The draws of the variables `linear`, `expected` and `predicted`.
     pub sample: Sample,
-    /// The indices of the predicted rows, from 0. Rows with missing values have no prediction.
+    /// The zero-based indices of the rows that were predicted. Rows with missing values are not predicted.
     pub rows: Vec<usize>,
-    /// The names of dimensions and their labels.
+    /// The names of dimensions and the labels of their elements.
     pub coordinates: Coordinates,
 }
 
-/// Predicts the rows of a table at the draws of a fit in a folder. If a level of a group is not in the fit, its effect
-/// is drawn from the distribution of all levels.
+/// Predicts the rows of a table from the draws of a fit in a folder. If a row belongs to a level of a group that did
+/// not occur in the fit, the effect of this level is drawn from the distribution of all levels.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a regression, or if a column is missing or has levels that are not in the
-/// fit.
+/// Fails if the folder does not contain a regression, if a column is missing, or if a factor has levels that did not
+/// occur in the fit.
 pub fn predict(
     folder: &Path,
     frame: &Frame,

@@ -1,5 +1,6 @@
-//! Sensitivity to priors, measured by raising the priors to a power (Kallioinen, Paananen, Bürkner and Vehtari,
-//! Detecting and diagnosing prior and likelihood sensitivity with power-scaling, Statistics and Computing 34, 2024).
+//! The sensitivity of a posterior to its priors, which is measured by raising the priors to a power (Kallioinen,
+//! Paananen, Bürkner and Vehtari, Detecting and diagnosing prior and likelihood sensitivity with power-scaling,
+//! Statistics and Computing 34, 2024).
 
 use jensen_data::DataSet;
 
@@ -7,27 +8,29 @@ use super::Kept;
 use crate::stan::Build;
 use crate::{Error, Fitted, Generator, Save};
 
-/// The smallest shift of a mean that is reported, in standard deviations per doubling of the power of the priors. For a
-/// normal distribution it corresponds approximately to the threshold of 0.05 in that paper.
+/// The smallest shift of a posterior mean that is reported, in posterior standard deviations per doubling of the power
+/// of the priors. For a normal distribution, this value approximately corresponds to the threshold of 0.05 in that
+/// paper.
 const SHIFT: f64 = 0.3;
 
-/// A parameter that is sensitive to its prior.
+/// A parameter whose posterior is sensitive to the priors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitive {
     /// The name of the parameter.
     pub name: String,
-    /// The shift of the posterior mean per doubling of the power of all priors, in posterior standard deviations.
+    /// The shift of the posterior mean if the power of all priors is doubled, in posterior standard deviations.
     pub shift: f64,
 }
 
-/// With more rows, the prior hardly matters, and the program takes long to build.
+/// The maximum number of rows. With more rows, the priors have hardly any influence, and the program takes a long time
+/// to build.
 const ROWS: usize = 20_000;
 
-/// Returns the parameters whose posterior means move by more than 0.3 standard deviations per doubling of the power of
-/// all priors. `log_prior` is a program for the log density of the priors over the same data.
+/// Returns the parameters whose posterior mean shifts by more than 0.3 standard deviations if the power of all priors
+/// is doubled. `log_prior` is a Stan program with the same data whose log density is that of the priors.
 ///
-/// The estimate is a derivative at power 1. The derivative with respect to the logarithm of the power is the covariance
-/// with the log density of the priors.
+/// The shift is estimated from the derivative of the posterior mean with respect to the logarithm of the power, at
+/// power 1. This derivative is the posterior covariance between the parameter and the log density of the priors.
 ///
 /// # Errors
 /// Fails if `log_prior` cannot be evaluated.
@@ -53,7 +56,7 @@ pub fn sensitivity(
     if made.table.len() < draws {
         return Ok(Vec::new());
     }
-    // Generated quantities come last in a row.
+    // The generated quantities are the last elements of a row.
     let logs: Vec<f64> = (0..draws)
         .filter_map(|draw| made.table.row(draw).last().copied())
         .collect();

@@ -1,4 +1,4 @@
-//! Coherence, which measures how often the top words of a topic occur together.
+//! The coherence of topics, which measures how often the top words of a topic occur in the same documents.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use rayon::prelude::*;
@@ -6,29 +6,32 @@ use serde::{Deserialize, Serialize};
 
 const TASK: usize = 2048;
 
-/// The words of a topic are the bits of a mask.
+/// The maximum number of words per topic. The set of words that occur in a document is stored as a bit mask.
 const WORDS: usize = 64;
 
-/// The coherence of a topic's top words. It measures how often two of them occur in the same documents of a corpus,
-/// averaged over all pairs. The fields are `None` if no pair of words occurs in the corpus.
+/// The coherence of the top words of a topic. Coherence measures how often two of these words occur in the same
+/// document of a corpus, averaged over all pairs of words. The fields are `None` if the corpus contains no pair of the
+/// words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coherence {
-    /// The normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), where p is the share of
-    /// documents. It is −1 if the words never occur together, 0 if they are independent, and 1 if they always occur
-    /// together (Bouma 2009; Lau, Newman and Baldwin 2014).
+    /// The normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), where p is the fraction of
+    /// the documents that contain the words. The value is −1 if the words never occur together, 0 if they occur
+    /// independently, and 1 if they always occur together (Bouma 2009; Lau, Newman and Baldwin 2014).
     pub npmi: Option<f64>,
-    /// The UMass coherence, log((D(a,b) + 1) / D(b)), where b is the more probable word of the topic and D the number
-    /// of documents. It is at most about 0. Mimno et al. (2011) report the sum over pairs, and this field is the mean.
+    /// The UMass coherence, log((D(a,b) + 1) / D(b)), where b is the more probable word of the topic and D is the
+    /// number of documents that contain the words. The maximum of the UMass coherence is slightly above 0. Mimno et al.
+    /// (2011) report the sum over all pairs, but this field contains the mean.
     pub umass: Option<f64>,
-    /// The C_V coherence with documents as windows, from 0 to 1. It is the mean cosine between a word's vector of NPMI
-    /// with all words of the topic and the sum of these vectors. Röder, Both and Hinneburg (2015) use sliding windows
-    /// of 110 words, which word counts do not provide.
+    /// The C_V coherence, which lies between 0 and 1. Each word has a vector of its NPMI with all words of the topic.
+    /// The C_V coherence is the mean cosine between these vectors and their sum. Jensen uses whole documents as
+    /// windows. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, which cannot be computed from word
+    /// counts.
     #[serde(default)]
     pub cv: Option<f64>,
 }
 
-/// The number of documents with each pair of words, as `counts[topic][pair(i, j)]` with i ≤ j. The pair (i, i) counts
-/// the documents with word i.
+/// The number of documents that contain each pair of words, as `counts[topic][pair(i, j)]` with i ≤ j. The entry for
+/// (i, i) is the number of documents that contain word i.
 struct Counts {
     together: Vec<u64>,
 }
@@ -37,12 +40,12 @@ fn pair(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
 
-/// Computes the coherence of topics over `documents`, which are read once. Each topic is given by its top words in
-/// descending order of probability. Only the first 64 words are used.
+/// Computes the coherence of several topics over `documents`, which are read only once. Each topic is a list of its top
+/// words in descending order of probability. The function uses at most the first 64 words.
 pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherence> {
     let words = topics.iter().map(|t| t.len().min(WORDS)).max().unwrap_or(0);
     let stride = pair(0, words);
-    // For every term: the topics of which it is a top word, with its rank.
+    // For each term, this vector contains the topics that have the term among their top words, and its rank in each.
     let mut ranks: Vec<Vec<(u32, u32)>> = vec![Vec::new(); documents.terms()];
     for (topic, terms) in (0..).zip(topics) {
         for (rank, &term) in (0..).zip(terms.iter().take(WORDS)) {
@@ -55,7 +58,7 @@ pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherenc
         together: vec![0; stride * topics.len()],
     };
     let tasks = documents.len().div_ceil(TASK);
-    // The order does not matter, because the sums are of integers.
+    // The order of the sums does not matter, because integer addition has no rounding errors.
     let counts = (0..tasks)
         .into_par_iter()
         .fold(empty, |mut counts, task| {
@@ -137,10 +140,10 @@ fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
     }
 }
 
-/// The number added to the probabilities of pairs in C_V, as in the program of its authors.
+/// The number that C_V adds to the probabilities of pairs. The program of its authors uses the same value.
 const EPSILON: f64 = 1e-12;
 
-/// Computes C_V of the words that occur in the corpus. There must be at least two.
+/// Computes C_V for the words that occur in the corpus. There must be at least two such words.
 fn cv(words: usize, table: &[u64], total: f64) -> Option<f64> {
     let share = |i: usize, j: usize| table[pair(i.min(j), i.max(j))] as f64 / total;
     let there: Vec<usize> = (0..words).filter(|i| share(*i, *i) > 0.0).collect();
@@ -174,13 +177,14 @@ mod tests {
             documents.push(&Bag { terms, counts }).unwrap();
         }
         let found = coherence(&documents, &[vec![0, 1, 2], vec![3, 4], vec![1], vec![]]);
-        // Of 6 documents, D(0) = D(1) = 3, D(2) = 2, D(0,1) = 2, D(0,2) = 1 and D(1,2) = 0.
+        // The test corpus has 6 documents, with D(0) = D(1) = 3, D(2) = 2, D(0,1) = 2, D(0,2) = 1 and D(1,2) = 0.
         let (ln, n) = (f64::ln, 6.0);
         let npmi = (ln(2.0 * n / 9.0) / ln(n / 2.0) + ln(n / 6.0) / ln(n) - 1.0) / 3.0;
         let umass = (ln(3.0 / 3.0) + ln(2.0 / 3.0) + ln(1.0 / 3.0)) / 3.0;
         assert!((found[0].npmi.unwrap() - npmi).abs() < 1e-14);
         assert!((found[0].umass.unwrap() - umass).abs() < 1e-14);
-        // The value is that of c_v in gensim 4.4 for these documents, with a window longer than each document.
+        // This is the value of `c_v` that gensim 4.4 computes for these documents, with a window longer than each
+        // document.
         assert!((found[0].cv.unwrap() - 0.397_317_933_201_270_46).abs() < 1e-12);
         assert!(found[1..].iter().all(|c| *c == Coherence::default()));
     }

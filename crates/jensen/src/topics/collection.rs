@@ -1,4 +1,4 @@
-//! The documents of a topic model, in a corpus file or in memory.
+//! The documents of a topic model, which are stored in a corpus file or in memory.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use jensen_data::corpus::{BLOCK, Corpus, Split, Tokeniser};
 
 use super::CorpusDocuments;
 
-/// The training documents, the held-out documents and the vocabulary of a fit.
+/// The training documents and held-out documents of a fit, with their vocabulary.
 pub struct Collection<'a> {
     pub(super) train: Box<dyn Documents + 'a>,
     pub(super) heldout: Option<Box<dyn Documents + 'a>>,
-    /// The words, indexed by term.
+    /// The words of the vocabulary, indexed by term.
     pub(super) words: Cow<'a, [String]>,
     pub(super) tokeniser: Tokeniser,
     pub(super) digest: String,
@@ -20,7 +20,7 @@ pub struct Collection<'a> {
 }
 
 impl<'a> Collection<'a> {
-    /// Creates the collection of a corpus.
+    /// Creates the collection of all documents in a corpus.
     pub fn of_corpus(corpus: &'a Corpus) -> Self {
         let heldout = CorpusDocuments::new(corpus, Split::Heldout);
         let tokeniser = corpus.record().get("tokeniser");
@@ -36,8 +36,8 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Creates a collection of documents in memory, without held-out documents. The words are the numbers of the terms,
-    /// as text. A fit to documents in memory has the same bits as a fit to the same documents in a file.
+    /// Creates a collection of documents in memory, of which none are held out. The word of each term is its index,
+    /// written as text. The results of a fit are bitwise identical to those for the same documents in a file.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());
         Self {
@@ -51,18 +51,18 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Returns the words, indexed by term.
+    /// Returns the words of the vocabulary, indexed by term.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Returns the rule that split the text into words.
+    /// Returns the rule by which the text was split into words.
     pub fn tokeniser(&self) -> &Tokeniser {
         &self.tokeniser
     }
 }
 
-/// Computes the digest of documents as FNV-1a over lengths, terms and counts.
+/// Computes the digest of documents, which is the FNV-1a hash of their lengths, terms and counts.
 fn digest(documents: &MemoryDocuments) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |x: u64| hash = (hash ^ x).wrapping_mul(0x0000_0100_0000_01b3);

@@ -1,4 +1,4 @@
-//! The settings of a corpus, with their defaults.
+//! The settings from which a corpus is built, with their defaults.
 
 use std::path::{Path, PathBuf};
 
@@ -10,46 +10,47 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 
-/// The settings of a corpus. Absent settings take their defaults.
+/// The settings from which a corpus is built. A setting that is absent has its default value.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusRequest {
-    /// The files and folders with text or bags of words.
+    /// The files and folders that contain text or bags of words.
     pub inputs: Vec<PathBuf>,
-    /// The format of the inputs. By default, their names determine it.
+    /// The format of the inputs. By default, it is determined from the names of the files.
     pub format: Option<Format>,
-    /// The field of a JSON line, or the column of a Parquet file, that contains the text.
+    /// The field of a JSON line or the column of a Parquet file in which the text is stored.
     pub field: Option<String>,
-    /// The unit of a plain-text document. The default is the file for inputs in a folder, and the line for a file given
-    /// by name.
+    /// The part of a plain-text file that is treated as one document. By default, each file in a folder is one
+    /// document. If a file is given by its own name, each of its lines is one document.
     pub documents: Option<DocumentUnit>,
-    /// A file with the words of bags, one per line.
+    /// A file with the words that the terms of bags refer to, one word per line.
     pub vocabulary: Option<PathBuf>,
-    /// The smallest number of documents that contain a word.
+    /// The minimum number of documents in which a word must occur.
     #[serde(deserialize_with = "frequency")]
     pub min_df: Option<Frequency>,
-    /// The largest number of documents that contain a word.
+    /// The maximum number of documents in which a word may occur.
     #[serde(deserialize_with = "frequency")]
     pub max_df: Option<Frequency>,
-    /// The largest number of words, chosen by document frequency. With 0, all words are kept.
+    /// The maximum number of words in the vocabulary. If there are more, the words that occur in the most documents are
+    /// kept. If the value is 0, all words are kept.
     pub max_terms: Option<usize>,
-    /// The words to remove: `english`, `none`, or a file of words.
+    /// The stop words, which are removed: `english`, `none`, or the name of a file that contains them.
     pub stop_words: Option<String>,
-    /// The smallest number of letters of a word.
+    /// The minimum number of letters that a word must have.
     pub min_length: Option<usize>,
-    /// The largest number of letters of a word.
+    /// The maximum number of letters that a word may have.
     pub max_length: Option<usize>,
-    /// The characters other than letters that belong to words.
+    /// The characters other than letters that may be part of a word.
     pub keep: Vec<Extra>,
-    /// A pattern that defines words instead.
+    /// A pattern that replaces the other rules for what constitutes a word.
     pub pattern: Option<Pattern>,
-    /// The share of the documents to hold out.
+    /// The fraction of the documents that are held out.
     pub heldout: Option<f64>,
-    /// The seed for the choice of held-out documents.
+    /// The seed that determines which documents are held out.
     pub seed: Option<u64>,
 }
 
-/// The number 1 is one document, and 1.0 is all documents.
+/// Deserialises a frequency. The integer 1 means one document, but 1.0 means all documents.
 fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(from)?;
     let frequency = number.map(|number| number.to_string().parse());
@@ -57,11 +58,11 @@ fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D:
 }
 
 impl CorpusRequest {
-    /// The default field with the text.
+    /// The default name of the field that contains the text.
     pub const FIELD: &str = "text";
-    /// The default smallest and largest number of letters of a word.
+    /// The default minimum and maximum number of letters in a word.
     pub const LENGTHS: [usize; 2] = [2, 30];
-    /// The default share of held-out documents.
+    /// The default fraction of the documents that are held out.
     pub const HELDOUT: f64 = 0.01;
 
     fn lengths(&self) -> [usize; 2] {
@@ -72,10 +73,10 @@ impl CorpusRequest {
         ]
     }
 
-    /// Checks that some word lengths are allowed.
+    /// Checks that the limits on the word length allow at least one length.
     ///
     /// # Errors
-    /// Fails with [`Error::Setting`] if the lengths exclude all words.
+    /// Fails with [`Error::Setting`] if the limits exclude all words.
     pub fn check(&self) -> Result<(), Error> {
         let [least, most] = self.lengths();
         if least == 0 || most < least {
@@ -89,10 +90,10 @@ impl CorpusRequest {
         Ok(())
     }
 
-    /// Opens the inputs.
+    /// Opens the input files and folders.
     ///
     /// # Errors
-    /// Returns the errors of [`Sources::new`].
+    /// Fails under the same conditions as [`Sources::new`].
     pub fn sources(&self) -> Result<Sources, Error> {
         let settings = SourceSettings {
             format: self.format,
@@ -104,10 +105,10 @@ impl CorpusRequest {
         Ok(Sources::new(&self.inputs, &settings)?)
     }
 
-    /// Returns the settings for building a corpus from these inputs.
+    /// Returns the settings with which a corpus is built from these inputs.
     ///
     /// # Errors
-    /// Returns the same errors as [`check`](Self::check). Also fails if the file of stop words cannot be read.
+    /// Returns the same errors as [`check`](Self::check). Also fails if the file with the stop words cannot be read.
     pub fn settings(&self, sources: &Sources) -> Result<BuildSettings, Error> {
         self.check()?;
         let [min_length, max_length] = self.lengths();

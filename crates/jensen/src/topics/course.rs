@@ -1,4 +1,4 @@
-//! The curves of a run, computed from its records.
+//! The curves that describe a run, which are computed from its records.
 
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::LdaSettings;
@@ -8,22 +8,22 @@ use serde_json::Value;
 use super::Curves;
 use crate::job;
 
-/// More points would be indistinguishable in a figure.
+/// The maximum number of points of a curve. A figure could not show more points separately.
 const POINTS: usize = 1000;
 
-/// The numbers of documents and tokens that a run processes.
+/// The numbers of documents and tokens that a run processes in a pass and in a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct PassSizes {
-    /// The number of documents per pass.
+    /// The number of documents in one pass.
     pub documents: f64,
-    /// The number of tokens per pass.
+    /// The number of tokens in one pass.
     pub tokens: f64,
-    /// The number of documents per batch.
+    /// The number of documents in one batch.
     pub batch: f64,
 }
 
 impl PassSizes {
-    /// Returns the sizes for a run on these training documents.
+    /// Returns the sizes for a run on the given training documents.
     pub fn of(documents: &dyn Documents, settings: &LdaSettings) -> Self {
         Self {
             documents: documents.len() as f64,
@@ -32,12 +32,12 @@ impl PassSizes {
         }
     }
 
-    /// Returns the number of batches per pass.
+    /// Returns the number of batches in one pass.
     pub fn batches(&self) -> f64 {
         (self.documents / self.batch).ceil().max(1.0)
     }
 
-    /// Returns the number of passes after an iteration.
+    /// Returns the number of passes that are completed after `iteration`.
     pub fn passes(&self, iteration: u64) -> f64 {
         iteration as f64 / self.batches()
     }
@@ -47,15 +47,15 @@ fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// A collector of the records of a run.
+/// A collector that receives the records of a run.
 #[derive(Clone, Debug)]
 pub struct TopicsCourse {
     sizes: PassSizes,
     curves: Curves,
-    /// The number of iterations that did nothing but train, and the seconds that they took.
+    /// The number of iterations that consisted only of training, followed by the total time that they took in seconds.
     training: (u64, f64),
-    /// The seconds at the last record. The first iteration is not timed, because it follows the construction of the
-    /// start.
+    /// The elapsed time in seconds at the last record. The first iteration of a run is not timed, because its time
+    /// would include the construction of the starting topics.
     before: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ impl job::Course for TopicsCourse {
 }
 
 impl TopicsCourse {
-    /// Creates a collector for a run of these sizes.
+    /// Creates a collector for a run with the given sizes.
     pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,
@@ -91,15 +91,15 @@ impl TopicsCourse {
         }
     }
 
-    /// Returns the number of documents per second during training, without scoring.
+    /// Returns the number of documents that training processes per second. The time for scoring is not included.
     pub fn docs_per_second(&self) -> Option<f64> {
         let (iterations, seconds) = self.training;
-        // The last batch of a pass may be short, so the mean size over a pass is used.
+        // The last batch of a pass may be smaller than the others, so the mean batch size of a pass is used.
         let documents = iterations as f64 * self.sizes.documents / self.sizes.batches();
         (seconds > 0.0).then(|| documents / seconds)
     }
 
-    /// Returns the curves with a limited number of points.
+    /// Returns the curves of the run, reduced to a limited number of points.
     pub fn curves(&self) -> Curves {
         let mut curves = self.curves.clone();
         for curve in [
@@ -140,7 +140,8 @@ mod tests {
         };
         let mut gathered = TopicsCourse::new(sizes);
         for record in [
-            // The first record follows the construction of the start, and a score delays the third.
+            // The first record follows the construction of the starting topics, and the third record is delayed by
+            // scoring.
             record(1, 9.0, None),
             record(2, 10.0, None),
             record(3, 25.0, Some(-7.0)),

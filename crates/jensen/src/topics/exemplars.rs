@@ -1,4 +1,4 @@
-//! The documents with the largest share of each topic.
+//! Example documents for the report, in which a topic has a large share of the words.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use jensen_conjugate::lda::{LocalRule, Predictor};
@@ -8,16 +8,18 @@ use jensen_report::Exhibit;
 use super::TopicModel;
 
 const LOOKED_AT: usize = 2000;
-/// The groups are spread evenly over the training documents.
+/// The number of groups of documents in the sample. The groups are evenly spaced among the training documents.
 const GROUPS: usize = 20;
 
-/// The shares are shown as integer percentages, so the local step may stop early.
+/// The stopping rule of the local step. The step may stop early, because the report rounds the shares to whole
+/// percentages.
 const RULE: LocalRule = LocalRule {
     tolerance: 1e-3,
     max_iterations: 100,
 };
 
-/// In a document with fewer tokens, the prior mostly determines the share of a topic.
+/// The minimum number of tokens of an example document. In a shorter document, the share of a topic depends mainly on
+/// the prior.
 const TOKENS: f64 = 10.0;
 
 const TOPICS: usize = 60;
@@ -25,8 +27,8 @@ const EACH: usize = 3;
 
 const WORDS: usize = 12;
 
-/// Lists the documents with the largest shares of each topic among a sample of the training documents. The result is
-/// `None` if no document is long enough. The cost is that of the local steps of at most 2000 documents.
+/// Lists the documents in which each topic has the largest shares. The function considers a sample of at most 2000
+/// training documents and runs the local step of each. Returns `None` if no document in the sample is long enough.
 pub(super) fn exhibit(
     model: &TopicModel,
     documents: &dyn Documents,
@@ -38,7 +40,7 @@ pub(super) fn exhibit(
     order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]).then(a.cmp(b)));
     order.truncate(TOPICS);
     let predictor = Predictor::new(&model.topics, RULE, simd);
-    // For each topic: the best documents so far with their shares, the largest first.
+    // For each topic, this vector contains the best documents so far with their shares, in descending order of share.
     let mut best: Vec<Vec<(f64, usize)>> = vec![Vec::new(); topics];
     let mut bag = Bag::new();
     for (first, count) in groups(documents.len()) {

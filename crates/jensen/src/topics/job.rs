@@ -1,4 +1,4 @@
-//! The fit job of topic models.
+//! The fit job for topic models.
 
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::{
@@ -23,18 +23,19 @@ use crate::job::{
     request,
 };
 
-/// At the end of a run, all held-out documents are scored.
+/// The maximum number of held-out documents that are scored during a run. At its end, all held-out documents are
+/// scored.
 const SCORED: usize = 1000;
 
-/// There is a note if fewer than the number of topics divided by this value are in use.
+/// The fit has a note if the number of topics in use is less than the number of topics divided by this value.
 const FEWEST: f64 = 3.0;
 
-/// The number of standard errors of its own score by which a fit may be below the plain model.
+/// The number of standard errors of its own score by which the score of a fit may be lower than that of the baseline.
 const ERRORS: f64 = 2.0;
 
 const UNBOUNDED: f64 = 1e9;
 
-/// A fit of a topic model that is ready to run.
+/// A fit of a topic model that is ready to be run by [`carry_out`].
 pub struct TopicsJob<'a> {
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -45,25 +46,25 @@ pub struct TopicsJob<'a> {
     shards: Option<Box<dyn Shards + 'a>>,
 }
 
-/// The result of a fit of topics.
+/// The result of a fit of a topic model.
 pub struct TopicsMade {
-    /// The fit.
+    /// The fitted topics and the scores of the fit.
     pub fit: LdaFit,
     /// The topics with their words.
     pub model: TopicModel,
     /// The summary of every topic.
     pub rows: Vec<TopicRow>,
-    /// The comparison with one topic for all words.
+    /// The comparison with a model that has a single topic, or `None` if there is no baseline.
     pub baseline: Option<Baseline>,
-    /// The seconds that the ELBO, the scores and the coherence took.
+    /// The time in seconds for the computation of the ELBO, the scores and the coherence.
     pub evaluate_seconds: f64,
 }
 
-/// Fits topics to a collection, starting from `start` if it is given. `open_seconds` is the time that it took to open
-/// the collection.
+/// Fits topics to a collection of documents. If `start` is given, the fit begins with these topics. `open_seconds` is
+/// the time in seconds that was needed to open the collection.
 ///
 /// # Errors
-/// Fails if a setting is invalid, or if there are more topics than tokens. Also returns the errors of [`carry_out`].
+/// Fails if a setting is invalid or if there are more topics than tokens. Also returns the errors of [`carry_out`].
 pub fn fit_topics<'a>(
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -74,11 +75,12 @@ pub fn fit_topics<'a>(
     fit_topics_on(collection, run, start, open_seconds, None, around)
 }
 
-/// Fits topics with the same bits as [`fit_topics`]. If there are `shards`, they compute the local steps.
+/// Fits topics like [`fit_topics`] and returns bitwise identical results. If `shards` are given, they compute the local
+/// steps.
 ///
 /// # Errors
-/// Returns the same errors as [`fit_topics`]. Also fails if a shard does not answer. The run can then resume from its
-/// last checkpoint.
+/// Returns the same errors as [`fit_topics`]. Also fails if a shard does not answer. After a shard has failed, the run
+/// can be resumed from its last checkpoint.
 pub fn fit_topics_on<'a>(
     collection: &'a Collection<'a>,
     mut run: TopicsRun,
@@ -90,8 +92,8 @@ pub fn fit_topics_on<'a>(
     let settings = run.flags.settings()?;
     let simd = run.flags.simd()?;
     run.flags.simd = Some(simd.name().to_owned());
-    // The inference is stored, because defaults may change with the version, but a stored run must continue as it
-    // began.
+    // The name of the inference method is stored, because the default may change in a later version, but a resumed run
+    // must use the same method.
     run.flags.inference = Some(settings.inference.name().to_owned());
     run.digest.clone_from(&collection.digest);
     let tokens = collection.train.tokens();
@@ -113,7 +115,7 @@ pub fn fit_topics_on<'a>(
     carry_out(job, around)
 }
 
-/// Scores all held-out documents of a collection. The result is `None` if there are none.
+/// Returns the score of all held-out documents of a collection, or `None` if no documents are held out.
 pub fn score(
     collection: &Collection<'_>,
     model: &TopicModel,
@@ -138,7 +140,7 @@ impl TopicsJob<'_> {
             scored: SCORED,
             start: self.start.map(|start| &start.topics),
             settings: LdaSettings {
-                // The number of passes is a budget, which may be larger when a run resumes.
+                // The number of passes belongs to the budget, which may be increased when a run is resumed.
                 passes: UNBOUNDED,
                 population: self
                     .start
@@ -171,8 +173,9 @@ impl TopicsJob<'_> {
         }
     }
 
-    /// Returns a single topic as the baseline. It is scored by held-out words, or by the ELBO if there are none. An
-    /// update has no such ELBO, because it includes documents that are not available.
+    /// Returns the comparison with a model that has a single topic. The score is that of the held-out words, or the
+    /// ELBO if no documents are held out. For an update, the ELBO of the baseline cannot be computed, because it would
+    /// include documents that are no longer available.
     fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
         let advice = "Make more passes (--passes), or use fewer topics (--topics).".to_owned();
         let model = "one topic for all".to_owned();
@@ -258,8 +261,8 @@ impl Job for TopicsJob<'_> {
         };
         Need {
             what: format!("a fit of {topics} topics of {terms} words"),
-            // A rough estimate: the topics in single precision with their statistics, three times in double precision
-            // while a checkpoint is written, and the documents of a batch.
+            // This rough estimate includes the topics in single precision with their statistics, three copies in double
+            // precision during the writing of a checkpoint, and the documents of a batch.
             bytes: runs * topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
             advice: "use fewer topics or words (--max-terms of `jensen topics build`), or raise the limit \
                      (--memory-limit)"

@@ -1,4 +1,4 @@
-//! The map of topics, which shows the topics that share words, and the words that distinguish each topic.
+//! A map of the topics for the report, which shows which topics share words and which words distinguish each topic.
 
 use jensen_math::dense::eigen_symmetric;
 use jensen_report::{MappedTopic, TopicMap, TopicWord};
@@ -10,26 +10,28 @@ const MAPPED: usize = 200;
 
 const SPELLED: usize = 60;
 
-/// The number of parts of the vocabulary that are processed separately, so that sums do not depend on the number of
-/// threads.
+/// The number of parts into which the vocabulary is divided for parallel processing. The number is fixed, so that sums
+/// do not depend on the number of threads.
 const PIECES: usize = 32;
 
 const WORDS: usize = 20;
 const CANDIDATES: usize = 400;
 
-/// The dimension of the iterated subspace, from which two axes are taken.
+/// The dimension of the subspace that is iterated. The two axes of the map are chosen from this subspace.
 const ITERATED: usize = 12;
 const ROUNDS: usize = 500;
 const SETTLED: f64 = 1e-9;
 
-/// The weight of a word's probability in a topic, against the ratio of this probability to that in all topics.
+/// The weight of the probability of a word in the topic when the relevance of the word is computed. The remaining
+/// weight is given to the ratio of this probability to the probability of the word in all topics.
 const RELEVANCE: f64 = 0.6;
 
-/// Returns the map of the largest topics of a model, or `None` if there are fewer than three.
+/// Returns the map of the largest topics of a model, or `None` if the model has fewer than three topics.
 ///
-/// The positions are computed by classical scaling (Torgerson 1952) of the Hellinger distances between the topics'
-/// distributions of words. The words are ordered by their relevance with weight 0.6 (Sievert and Shirley, LDAvis,
-/// 2014), which combines log p(w | topic) and log p(w | topic) / p(w). The cost is topics² × terms.
+/// The positions of the topics are computed by classical scaling (Torgerson 1952) of the Hellinger distances between
+/// their word distributions. The words are sorted by their relevance with weight 0.6, which combines log p(w | topic)
+/// and log p(w | topic) / p(w) (Sievert and Shirley, LDAvis, 2014). The cost of the function is proportional to topics²
+/// × terms.
 pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     let topics = &model.topics;
     let shares = topics.shares();
@@ -41,7 +43,8 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     }
     let totals = topics.totals();
     let n = order.len();
-    // Bhattacharyya coefficients, summed term by term, and the probabilities of terms over all topics.
+    // The loop computes the Bhattacharyya coefficients as sums over terms, and the probabilities of terms over all
+    // topics.
     let length = topics.terms.div_ceil(PIECES).max(1);
     let piece = |piece: usize| {
         let (mut affinities, mut overall) = (vec![0.0; n * n], Vec::with_capacity(length));
@@ -90,8 +93,8 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     })
 }
 
-/// Returns positions in the plane whose distances best approximate 1 − affinity, the squared Hellinger distance.
-/// `affinities` contains the lower triangle.
+/// Returns positions in the plane whose distances best approximate the Hellinger distances. The square of a Hellinger
+/// distance is 1 − affinity. `affinities` contains the lower triangle of the matrix.
 fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     let squared = |i: usize, j: usize| {
         let (i, j) = (i.max(j), i.min(j));
@@ -113,11 +116,12 @@ fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     (0..n).map(|i| (axis(0, i), axis(1, i))).collect()
 }
 
-/// Returns the eigenvectors of the two largest eigenvalues of a matrix that has few negative eigenvalues, times the
-/// square roots of these eigenvalues. The method is orthogonal iteration with additional vectors.
+/// Returns the eigenvectors for the two largest eigenvalues of a matrix, each multiplied by the square root of its
+/// eigenvalue. The matrix must have few negative eigenvalues. The function uses orthogonal iteration with additional
+/// vectors.
 fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     let width = ITERATED.min(n);
-    // The iteration starts at the columns of the largest topics.
+    // The iteration starts with the columns of the largest topics.
     let mut vectors: Vec<Vec<f64>> = matrix
         .chunks_exact(n)
         .take(width)
@@ -130,7 +134,7 @@ fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
         let images: Vec<Vec<f64>> = (vectors.iter())
             .map(|v| matrix.chunks_exact(n).map(|row| dot(row, v)).collect())
             .collect();
-        // The Rayleigh–Ritz method finds the best vectors in the span.
+        // The Rayleigh–Ritz method finds the best approximate eigenvectors in the span of the vectors.
         let within: Vec<f64> = (0..width * width)
             .map(|at| dot(&vectors[at / width], &images[at % width]))
             .collect();
@@ -168,7 +172,8 @@ fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     axes
 }
 
-/// Orthonormalises vectors by two passes of Gram–Schmidt, and drops vectors in the span of others.
+/// Orthonormalises vectors by two passes of the Gram–Schmidt method. Vectors in the span of earlier vectors are
+/// removed.
 fn orthonormalise(vectors: &mut Vec<Vec<f64>>) {
     let mut kept: Vec<Vec<f64>> = Vec::new();
     for mut vector in vectors.drain(..) {
@@ -218,21 +223,22 @@ mod tests {
 
     #[test]
     fn topics_of_the_same_words_stand_together() {
-        // The first two of three topics are alike, and the third has other words.
+        // The first two of the three topics are similar, and the third topic has other words.
         let affinities = [1.0, 0.0, 0.0, 0.95, 1.0, 0.0, 0.0, 0.0, 1.0];
         let positions = scaled(&affinities, 3);
         let apart = |i: usize, j: usize| {
             let ((a, b), (c, d)) = (positions[i], positions[j]);
             (a - c).hypot(b - d)
         };
-        // Three points in a plane can have any distances.
+        // Any three distances that satisfy the triangle inequality can be realised by three points in a plane.
         assert!((apart(0, 1) - 0.05f64.sqrt()).abs() < 1e-12);
         assert!((apart(0, 2) - 1.0).abs() < 1e-12 && (apart(1, 2) - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn axes_are_those_of_all_eigenvectors() {
-        // 40 topics whose distances need five dimensions, with most of the spread along a line and some in a plane.
+        // The distances between the 40 topics need five dimensions. Most of the variation is along a line, and some of
+        // the rest is in a plane.
         let n = 40;
         let wave =
             |i: usize, d: usize| ((i * (2 * d + 3) + d) as f64).sin() * 0.4f64.powi(d as i32);

@@ -1,4 +1,4 @@
-//! Topics with their words, and the file format.
+//! Topics with their words, and the file format in which they are stored.
 
 use std::fmt;
 
@@ -9,24 +9,25 @@ use rayon::prelude::*;
 
 const ALGORITHM: &str = "topics";
 
-/// Topics with the words and the settings that inference on new documents needs.
+/// Topics, together with the words and the settings that inference on new documents needs.
 #[derive(Clone, Debug)]
 pub struct TopicModel {
     /// The topics.
     pub topics: Topics,
-    /// The words, indexed by term.
+    /// The words of the vocabulary, indexed by term.
     pub words: Vec<String>,
-    /// The rule that split the text of the corpus into words, or the default if the corpus came from bags of words.
+    /// The rule by which the text of the corpus was split into words. If the corpus was built from bags of words, this
+    /// is the default rule.
     pub tokeniser: Tokeniser,
 }
 
-/// The error of bytes that are not a topic model.
+/// The error returned if bytes do not contain a topic model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TopicModelError {
-    /// The bytes are incomplete, modified, or not written by Jensen.
+    /// The bytes are incomplete, were modified, or were not written by Jensen.
     Bytes(CheckpointError),
-    /// The bytes contain another kind of fit.
+    /// The bytes contain a fit of another kind.
     Content(ArchiveError),
 }
 
@@ -49,7 +50,7 @@ impl std::error::Error for TopicModelError {
 }
 
 impl TopicModel {
-    /// Encodes the model as safetensors bytes.
+    /// Encodes the model in the safetensors format.
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.nest("topics", self.topics.save());
@@ -61,7 +62,7 @@ impl TopicModel {
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged, have another format version or are not a topic model.
+    /// Fails if the bytes are damaged, have another format version or do not contain a topic model.
     pub fn decode(bytes: &[u8]) -> Result<Self, TopicModelError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(TopicModelError::Bytes)?;
         Self::restore(&checkpoint.state).map_err(TopicModelError::Content)
@@ -83,7 +84,8 @@ impl TopicModel {
         Ok(model)
     }
 
-    /// Returns the `count` most probable terms of each topic with their probabilities, in descending order.
+    /// Returns the `count` most probable terms of each topic with their probabilities, in descending order of
+    /// probability.
     pub fn top_words(&self, count: usize) -> Vec<Vec<(u32, f64)>> {
         let topics = 0..self.topics.topics;
         topics

@@ -1,4 +1,4 @@
-//! The report of a fit of topics.
+//! The report of a topic model.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
@@ -7,14 +7,14 @@ use super::TopicsSummary;
 
 const ROWS: usize = 200;
 
-/// The curves of a run against passes.
+/// The quantities of a run that are plotted as functions of the number of passes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curves {
-    /// The temperature at each pass.
+    /// Pairs of the number of passes and the temperature.
     pub temperature: Vec<(f64, f64)>,
-    /// The held-out log predictive probability, in nats per word.
+    /// Pairs of the number of passes and the held-out log predictive probability, in nats per word.
     pub heldout: Vec<(f64, f64)>,
-    /// The ELBO, in nats per token.
+    /// Pairs of the number of passes and the ELBO, in nats per token.
     pub bound: Vec<(f64, f64)>,
 }
 
@@ -54,8 +54,8 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// Returns the report of a fit. `documents` contains examples of each topic, `corpus` is the name of the documents, and
-/// `settings` are listed verbatim.
+/// Returns the report of a fitted topic model. `documents` contains example documents of each topic, and `corpus` is
+/// the name of the corpus. The report lists `settings` verbatim.
 pub fn report_page(
     summary: &TopicsSummary,
     curves: &Curves,

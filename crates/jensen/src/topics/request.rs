@@ -90,24 +90,24 @@ pub struct TopicsRequest {
 }
 
 impl TopicsRequest {
-    /// Returns the instruction set.
+    /// Returns the instruction set that the kernels use.
     ///
     /// # Errors
-    /// Fails if there is no such instruction set, or if the machine lacks it.
+    /// Fails if no instruction set has the requested name, or if the machine does not support it.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
 
-    /// Returns the number of top words of a topic in the results.
+    /// Returns the number of top words that the results list for each topic.
     pub fn words(&self) -> usize {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
-    /// Returns the local inference. The default is collapsed inference, or mean-field inference with a temperature
-    /// policy.
+    /// Returns the method of local inference. By default it is collapsed inference. If there is a temperature policy,
+    /// the default is mean-field inference.
     ///
     /// # Errors
-    /// Fails if there is no such inference.
+    /// Fails if no method of local inference has the requested name.
     pub fn inference(&self) -> Result<Inference, Error> {
         let heated = self
             .temper
@@ -120,7 +120,7 @@ impl TopicsRequest {
         Ok(named("inference", self.inference.as_deref())?.unwrap_or(default))
     }
 
-    /// Returns the settings of the method.
+    /// Returns the settings of the fitting method.
     ///
     /// # Errors
     /// Fails if a setting is invalid, or if the number of topics is missing.
@@ -176,22 +176,24 @@ impl TopicsRequest {
     }
 }
 
-/// The default number of passes after which an inferred temperature is 1.
+/// The default number of passes after which an inferred temperature must have reached 1.
 pub(super) const COOLING: f64 = 0.5;
 
-/// The default α of collapsed inference is `ALPHA`/K, but at most [`MOST_ALPHA`].
+/// The default value of α for collapsed inference is `ALPHA`/K, but it is at most [`MOST_ALPHA`].
 const ALPHA: f64 = 5.0;
-/// With 3 topics of short texts, α = 5/3 loses 0.14 nats per word. With 20 topics of news, α = 1/4 loses 0.01 nats.
+/// The largest default value of α. With 3 topics of short texts, α = 5/3 would lose 0.14 nats per word. With 20 topics
+/// of news articles, α = 1/4 would lose 0.01 nats per word.
 const MOST_ALPHA: f64 = 0.1;
-/// The default η of collapsed inference is `ETA`/K, but at most [`MOST_ETA`].
+/// The default value of η for collapsed inference is `ETA`/K, but it is at most [`MOST_ETA`].
 const ETA: f64 = 5.0;
-/// The addition to a topic must be small relative to the topic's words, whose number decreases with the number of
-/// topics. On 20 000 abstracts with 500 topics, η = 0.05 loses 0.05 nats per word.
+/// The largest default value of η. The pseudo-counts that η adds to a topic must be small relative to the number of
+/// words in the topic, which decreases with the number of topics. For 500 topics of 20 000 abstracts, η = 0.05 loses
+/// 0.05 nats per word.
 const MOST_ETA: f64 = 0.05;
 const TAU: f64 = 64.0;
 const PASSES: f64 = 5.0;
 
-/// Parses a number, or a number divided by K, the number of topics.
+/// Parses a number, or a number that is divided by the number of topics K.
 fn share(text: &str, topics: u64) -> Option<f64> {
     match text.strip_suffix("/K") {
         Some(share) => share.parse::<f64>().ok().map(|x| x / topics as f64),
@@ -239,7 +241,7 @@ mod tests {
             ),
             (100, 1024.0, 0.7, 1.0)
         );
-        // Without a temperature policy the inference is collapsed, with its own defaults.
+        // Without a temperature policy, the inference is collapsed and has its own defaults.
         let plain = TopicsRequest {
             topics: Some(50),
             temper: Some("none".into()),

@@ -1,4 +1,4 @@
-//! The result folder of a fit of topics.
+//! The result folder of a topic model.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::{TopicModel, TopicsRequest, TopicsSummary};
 use crate::Error;
 use crate::job::folder;
 
-/// The name of the command, which marks its result folders.
+/// The name of the command, which is stored in its result folders.
 pub const COMMAND: &str = "topics";
 
 pub(super) const START: &str = "start.safetensors";
@@ -22,18 +22,18 @@ const DOCUMENTS: &str = "documents.corpus";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicsRun {
-    /// The path of the corpus. The corpus of an update is in the result folder.
+    /// The path of the corpus. If the run is an update, the corpus is in the result folder.
     pub corpus: PathBuf,
     /// The digest of the corpus.
     pub digest: String,
-    /// Whether the run updates stored topics.
+    /// Whether the run updates topics that an earlier run has stored.
     pub update: bool,
-    /// The request, with the instruction set resolved.
+    /// The settings of the fit, with the instruction set that was chosen.
     pub flags: TopicsRequest,
 }
 
 impl TopicsRun {
-    /// Opens the corpus of the run.
+    /// Opens the corpus to which the run fits topics.
     ///
     /// # Errors
     /// Fails if the corpus was moved or is damaged.
@@ -50,26 +50,26 @@ impl TopicsRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a fit of topics, or if its request is damaged.
+/// Fails if the folder does not contain a topic model or if its request is damaged.
 pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let mut stored: TopicsRun = folder::read_request(&run)?;
-    // Runs of earlier versions do not state the inference if it was the mean field.
+    // Earlier versions of Jensen did not store the name of the inference method if it was mean-field inference.
     let mean_field = || Inference::MeanField.name().to_owned();
     stored.flags.inference.get_or_insert_with(mean_field);
     Ok((run, stored))
 }
 
-/// Reads the topics of a finished fit.
+/// Reads the topics that a finished fit has stored.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or if the file is damaged.
+/// Fails if the fit has not finished or if the file is damaged.
 pub fn model(run: &RunDir) -> Result<TopicModel, Error> {
     let encoded = folder::approximation(run, "jensen topics fit")?;
     TopicModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// Reads the summary of a finished fit.
+/// Reads the summary that a finished fit has stored.
 ///
 /// # Errors
 /// Fails if the file is missing or damaged.
@@ -79,7 +79,7 @@ pub fn summary(run: &RunDir) -> Result<TopicsSummary, Error> {
         .map_err(|error| Error::Input(format!("`{}` is damaged: {error}", path.display())))
 }
 
-/// Returns the path of the corpus of an update, relative to its folder and absolute.
+/// Returns the path of the corpus of an update, first relative to its folder and then absolute.
 pub fn update_corpus(folder: &RunDir) -> (PathBuf, PathBuf) {
     (DOCUMENTS.into(), folder.path().join(DOCUMENTS))
 }

@@ -1,4 +1,4 @@
-//! The contents of `fit.json` of topic models.
+//! The contents of `fit.json` for topic models.
 
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::Rest;
@@ -7,76 +7,79 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{Coherence, TopicModel, coherence};
 use crate::job::Judgement;
 
-/// The summary of a topic.
+/// The summary of one topic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicRow {
-    /// The number of the topic, from 0.
+    /// The zero-based index of the topic.
     pub topic: usize,
-    /// The share of the tokens.
+    /// The fraction of the tokens that are assigned to the topic.
     pub proportion: f64,
-    /// The most probable words with their probabilities.
+    /// The most probable words of the topic with their probabilities.
     pub words: Vec<(String, f64)>,
-    /// The coherence of these words.
+    /// The coherence of the words in `words`.
     #[serde(flatten)]
     pub coherence: Coherence,
 }
 
-/// The wall-clock seconds of the parts of a fit.
+/// The wall-clock time that each stage of a fit took, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopicsSeconds {
-    /// Seconds for opening and checking the corpus.
+    /// The time for opening and checking the corpus, in seconds.
     pub open: f64,
-    /// Seconds for the run, including intermediate held-out scores.
+    /// The time for the run in seconds, including held-out scores during the run.
     pub fit: f64,
-    /// Seconds for the coherence and other results.
+    /// The time for the coherence and the other results, in seconds.
     pub evaluate: f64,
 }
 
-/// The contents of `fit.json` of a topic model. The names and meanings of the fields are stable. Later versions may add
-/// fields at the end. Numbers that are not finite or were not requested are `null`.
+/// The contents of `fit.json` for a topic model. The names and meanings of the fields do not change between versions.
+/// Later versions may add fields at the end. Numbers that are not finite or were not requested are written as `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicsSummary {
-    /// The status and the verdict.
+    /// The status at the end of the run, with the verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// Whether all passes were completed.
+    /// Whether the run completed all planned passes.
     pub finished: bool,
-    /// The ELBO of the untempered model in nats, estimated from a sample of the training documents.
+    /// The ELBO of the model without tempering in nats, which is estimated from a sample of the training documents.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
     /// The standard error of `elbo`.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
-    /// The final temperature. If each document has its own, it is the mean over the last documents.
+    /// The temperature at the end of the run. If each document has its own temperature, this is the mean over the last
+    /// documents.
     #[serde(deserialize_with = "null_is_nan")]
     pub temperature: f64,
-    /// The mean log predictive probability of a held-out word by document completion, in nats.
+    /// The mean log predictive probability of held-out words in nats per word, computed by document completion.
     pub heldout_log_predictive: Option<f64>,
-    /// The standard error of `heldout_log_predictive` over documents.
+    /// The standard error of `heldout_log_predictive`, which is estimated from the variation between documents.
     pub heldout_log_predictive_se: Option<f64>,
-    /// The perplexity exp(−`heldout_log_predictive`).
+    /// The held-out perplexity, which is exp(−`heldout_log_predictive`).
     pub heldout_perplexity: Option<f64>,
     /// The number of held-out words that were scored.
     pub heldout_words: u64,
     /// The number of held-out documents that were scored.
     pub heldout_documents: u64,
-    /// The number of documents per second during training.
+    /// The number of documents that training processes per second.
     pub docs_per_second: Option<f64>,
-    /// The number of documents that were processed in all passes together.
+    /// The total number of documents that were processed in all passes.
     pub documents_processed: u64,
     /// The number of training documents.
     pub documents: u64,
-    /// The number of documents that were skipped because they have no words.
+    /// The number of documents that were skipped because they contain no words.
     pub documents_skipped: u64,
-    /// The number of documents in the ELBO: the training documents and, for an update, the earlier ones.
+    /// The number of documents to which the ELBO refers. The ELBO refers to the training documents and, for an update,
+    /// to the documents of the earlier fits.
     pub population: f64,
-    /// The number of training tokens.
+    /// The number of tokens in the training documents.
     pub tokens: f64,
     /// The number of words in the vocabulary.
     pub terms: usize,
     /// The number of topics.
     pub topics: usize,
-    /// The Dirichlet parameter of the topic proportions. If each topic has its own, it is the mean.
+    /// The Dirichlet parameter of the topic proportions. If each topic has its own parameter, this is the mean of the
+    /// parameters.
     pub alpha: f64,
     /// The Dirichlet parameter of the word proportions.
     pub eta: f64,
@@ -84,57 +87,58 @@ pub struct TopicsSummary {
     pub temper: String,
     /// The number of iterations.
     pub iterations: u64,
-    /// The seconds of the parts of the fit.
+    /// The wall-clock time that each stage of the fit took.
     pub seconds: TopicsSeconds,
-    /// The mean coherence over topics in the training documents.
+    /// The mean of the coherence of all topics, computed from the training documents.
     pub coherence: Coherence,
-    /// The seed.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// The version of Jensen.
+    /// The version of Jensen that wrote the file.
     pub version: String,
-    /// The summaries of the topics, the largest first.
+    /// The summaries of the topics, sorted by decreasing proportion.
     pub topic_rows: Vec<TopicRow>,
-    /// The local inference, `cvb0` or `mean-field`.
+    /// The method of local inference, `cvb0` or `mean-field`.
     #[serde(default)]
     pub inference: String,
-    /// The number of topics in use, which is the exponential of the entropy of their shares of the tokens. It is
-    /// between 1 and the number of topics.
+    /// The effective number of topics in use, which lies between 1 and the number of topics. The effective number is
+    /// the exponential of the entropy of the fractions of tokens that are assigned to the topics.
     #[serde(default)]
     pub topics_in_use: f64,
-    /// The number of topics with less than a tenth of an even share of the tokens.
+    /// The number of topics to which less than a tenth of an equal share of the tokens is assigned.
     #[serde(default)]
     pub dead_topics: usize,
-    /// The final values of an inferred global temperature, the chosen one first.
+    /// The values at which an inferred global temperature came to rest, starting with the chosen value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests: Vec<Rest>,
-    /// The Dirichlet parameters of the topic proportions by topic, if they are learnt.
+    /// The Dirichlet parameter of the topic proportions for each topic. The list is empty unless these parameters are
+    /// learnt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_alpha: Vec<f64>,
 }
 
-/// Returns the number of topics in use, which is the exponential of the entropy of shares that sum to 1. It equals the
-/// number of topics if all shares are equal.
+/// Returns the effective number of topics in use, which is the exponential of the entropy of `shares`. The shares must
+/// sum to 1. If all shares are equal, the result is the number of topics.
 pub fn in_use(shares: &[f64]) -> f64 {
     let positive = shares.iter().filter(|share| **share > 0.0);
     (-positive.map(|share| share * share.ln()).sum::<f64>()).exp()
 }
 
-/// Returns the number of shares below a tenth of an even share.
+/// Returns the number of shares that are smaller than a tenth of an equal share.
 pub fn dead(shares: &[f64]) -> usize {
     let least = DEAD / shares.len() as f64;
     shares.iter().filter(|share| **share < least).count()
 }
 
-/// The fraction of an even share below which a topic is dead.
+/// A topic is counted as dead if its share is smaller than this fraction of an equal share.
 const DEAD: f64 = 0.1;
 
-/// Numbers that are not finite are written as `null`.
+/// Reads `null` as NaN, because numbers that are not finite are written as `null`.
 fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
-/// Returns the summaries of the topics, the largest first. Each has its `count` top words and their coherence over
-/// `documents`.
+/// Returns the summaries of the topics, sorted by decreasing proportion. Each summary contains the `count` most
+/// probable words of the topic and the coherence of these words over `documents`.
 pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<TopicRow> {
     let proportions = model.topics.shares();
     let top = model.top_words(count);
@@ -166,7 +170,7 @@ pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<
 }
 
 impl Coherence {
-    /// Returns the mean over the topics that have a coherence.
+    /// Returns the mean coherence of the topics. Topics without a coherence are not included.
     pub fn mean(rows: &[TopicRow]) -> Self {
         let mean = |values: Vec<f64>| {
             let count = values.len() as f64;

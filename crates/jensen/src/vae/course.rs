@@ -1,4 +1,4 @@
-//! The curves of a run, computed from its records.
+//! The curves that describe a run, which are computed from its records.
 
 use jensen_run::Record;
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::{TrainingPoint, VaeCurves};
 use crate::job;
 
-/// More points would be indistinguishable in a figure.
+/// The maximum number of points of a curve. A figure could not show more points separately.
 const POINTS: usize = 1000;
 
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// A collector of the records of a run.
+/// A collector that receives the records of a run.
 #[derive(Clone, Debug, Default)]
 pub struct VaeCourse {
     points: Vec<Point>,
@@ -33,7 +33,7 @@ struct Point {
 }
 
 impl job::Course for VaeCourse {
-    /// Ignores the record of a step that diverged.
+    /// Adds a record, unless it belongs to a step that diverged.
     fn add(&mut self, record: &Record) {
         let Some(samples) = number(record, "samples") else {
             return;
@@ -52,13 +52,13 @@ impl job::Course for VaeCourse {
 }
 
 impl VaeCourse {
-    /// Returns the number of processed training records.
+    /// Returns the number of training records that were processed.
     pub fn samples(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.samples)
     }
 
-    /// Returns the number of training records per second. The first iteration includes setup, so it counts only if
-    /// there is no other.
+    /// Returns the number of training records that were processed per second. The time of the first iteration includes
+    /// the setup, so this iteration is used only if the run has no other iteration.
     pub fn speed(&self) -> Option<f64> {
         let last = self.points.last()?;
         let (samples, seconds) = match self.points.first() {
@@ -79,7 +79,7 @@ impl VaeCourse {
             .map(|(_, point)| *point)
     }
 
-    /// Returns the ELBO during the run.
+    /// Returns the values of the ELBO during the run.
     pub fn history(&self) -> Vec<TrainingPoint> {
         let point = |p: Point| TrainingPoint {
             samples: p.samples,
@@ -89,7 +89,7 @@ impl VaeCourse {
         self.thinned().map(point).collect()
     }
 
-    /// Returns the curves for the report.
+    /// Returns the curves that the report shows.
     pub fn curves(&self) -> VaeCurves {
         let points: Vec<Point> = self.thinned().collect();
         let curve = |value: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {

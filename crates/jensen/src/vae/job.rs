@@ -1,4 +1,4 @@
-//! The fit job of auto-encoders.
+//! The fit job for auto-encoders.
 
 use std::path::{Path, PathBuf};
 
@@ -37,18 +37,18 @@ const RECONSTRUCTIONS: &str = "reconstructions.png";
 
 const MANIFOLD: &str = "manifold.png";
 
-/// The largest number of training records in the final estimate of the ELBO.
+/// The maximum number of training records from which the final ELBO is estimated.
 pub const SCORED: usize = 10_000;
 
-/// The number of nats per value by which a fit may be below the plain model. It corresponds to a density that is half a
-/// percent off in every value.
+/// The number of nats per value by which the score of a fit may be lower than that of the baseline. This allowance
+/// corresponds to an error of half a percent in the density of every value.
 const SLACK: f64 = 0.005;
 
 const DRAWN: usize = 100;
 
 const REBUILT: usize = 50;
 
-/// The number of images per row of a mosaic.
+/// The number of images in each row of a mosaic.
 pub const COLUMNS: usize = 10;
 
 const SIDE: usize = 20;
@@ -59,36 +59,36 @@ const SIDE: usize = 20;
 pub struct VaeRun {
     /// The path of the data.
     pub data: PathBuf,
-    /// The validation records: a file, or a share of the data.
+    /// The validation records, which are either a file or a fraction of the data.
     pub validation: Option<String>,
     /// The digest of the data.
     pub digest: String,
-    /// The networks.
+    /// The architecture of the networks.
     pub architecture: Architecture,
-    /// The request, with the instruction set resolved.
+    /// The settings of the fit, with the instruction set that was chosen.
     pub flags: VaeRequest,
 }
 
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// Fails if the folder does not belong to a fit of an auto-encoder, or if its request is damaged.
+/// Fails if the folder does not contain an auto-encoder or if its request is damaged.
 pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let stored = folder::read_request(&run)?;
     Ok((run, stored))
 }
 
-/// Reads the networks of a finished fit.
+/// Reads the networks that a finished fit has stored.
 ///
 /// # Errors
-/// Fails if the fit has not finished, or if the file is damaged.
+/// Fails if the fit has not finished or if the file is damaged.
 pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
     let encoded = folder::approximation(run, "jensen vae fit")?;
     VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// The checked data of a fit, with the architecture of the networks.
+/// The data of a fit after they have been checked, with the architecture of the networks.
 pub struct VaeData {
     rows: Rows,
     apart: Apart,
@@ -99,8 +99,9 @@ pub struct VaeData {
 }
 
 impl VaeData {
-    /// Opens training rows. `validation` is a file with validation rows or a share of the training rows to hold out.
-    /// `most` limits the number of bytes of a file after decompression.
+    /// Opens the training rows. `validation` is either the name of a file with validation rows, or the fraction of the
+    /// training rows that is held out for validation. `most` is the maximum number of bytes of a file after
+    /// decompression.
     ///
     /// # Errors
     /// Fails if the data cannot be read, if a value is outside the domain of the decoder, or if a setting is invalid.
@@ -113,11 +114,11 @@ impl VaeData {
         Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
     }
 
-    /// Creates the data from training rows in memory, with validation rows as in [`open`](Self::open). `data` is the
-    /// name of the rows in messages.
+    /// Creates the data from training rows in memory. `validation` has the same meaning as for [`open`](Self::open).
+    /// Messages refer to the rows by the name `data`.
     ///
     /// # Errors
-    /// Returns the same errors as [`open`](Self::open).
+    /// Fails under the same conditions as [`open`](Self::open).
     pub fn of_rows(
         rows: Rows,
         data: PathBuf,
@@ -133,7 +134,7 @@ impl VaeData {
         let extents = extents(&rows, flags.image())?;
         let images = extents.len() > 1 && low >= 0.0 && high <= 1.0;
         let likelihood = flags.likelihood(images)?;
-        // Errors of settings that suit no data of this width come before errors of the data.
+        // A setting that is invalid for all data of this width is reported before any error of the data.
         flags.architecture(rows.width(), likelihood)?;
         let rows = read_as(rows, likelihood);
         check_rows(&rows, rows.width(), likelihood, true)?;
@@ -190,7 +191,7 @@ impl VaeData {
     }
 }
 
-/// A fit of an auto-encoder that is ready to run.
+/// A fit of an auto-encoder that is ready to be run by [`carry_out`].
 pub struct VaeJob<'a> {
     data: &'a VaeData,
     train: &'a Selection<'a>,
@@ -208,7 +209,7 @@ enum Training<'a> {
 
 /// The result of a fit of an auto-encoder.
 pub struct VaeMade {
-    /// The networks with their weights.
+    /// The networks with their fitted weights.
     pub model: VaeModel,
     training: BoundEstimate,
     validated: Option<BoundEstimate>,
@@ -219,7 +220,7 @@ pub struct VaeMade {
     evaluate_seconds: f64,
 }
 
-/// Trains networks on data. `open_seconds` is the time that it took to open the data.
+/// Trains the networks on the data. `open_seconds` is the time in seconds that was needed to open the data.
 ///
 /// # Errors
 /// Fails if a setting is invalid. Also returns the errors of [`carry_out`].
@@ -307,8 +308,8 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
             "a fit of networks of {weights} weights to {} records",
             rows.rows()
         ),
-        // A rough estimate: the weights with the copies of the optimiser and of a checkpoint, the values of every layer
-        // and their gradients for a minibatch, and data that are not memory-mapped.
+        // This rough estimate includes the weights with the copies that the optimiser and a checkpoint need, the values
+        // and gradients of every layer for a minibatch, and data that are not memory-mapped.
         bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
         advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY \
                  or IDX, or raise the limit (--memory-limit)"
@@ -321,7 +322,8 @@ impl VaeJob<'_> {
         &self.data.run.flags
     }
 
-    /// Returns the mean log density of records in the units of the data, minus that in the units of the networks.
+    /// Returns the mean log density of the records in the units of the data, minus their mean log density in the units
+    /// of the networks.
     fn log_jacobian(&self, records: &dyn Records) -> f64 {
         let missing = self.data.architecture.observation.missing;
         mean_log_jacobian(&self.data.units, records, missing)
@@ -340,7 +342,7 @@ impl VaeJob<'_> {
             .autoencoder(self.flags().simd()?)
             .map_err(Error::input)?;
         let seed = self.settings.seed;
-        // The estimates are converted to densities of rows in the units of the data.
+        // The estimates are converted to densities in the units of the data.
         let mut bound = |records: &dyn Records| {
             let found = networks.bound(records, 1, seed).map_err(Error::input)?;
             let log_jacobian = self.log_jacobian(records);
@@ -426,8 +428,8 @@ impl Job for VaeJob<'_> {
     }
 
     fn budget(&self) -> Budget {
-        // Iterations are rounded up only after all passes, so that rounding does not turn a pass of one iteration into
-        // two.
+        // The number of iterations is rounded up only once, after all passes. Rounding up in each pass could turn a
+        // pass of one iteration into two iterations.
         let iterations = self.flags().epochs() * self.train.len() as f64 / self.per_iteration;
         Budget {
             max_seconds: self.flags().max_seconds,
@@ -469,7 +471,7 @@ impl Job for VaeJob<'_> {
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
         let (clock, identity) = (control.clock, self.identity());
         let by = self.log_jacobian(self.train);
-        // The values that are missing in validation records differ from those in training records.
+        // Validation records have other missing values than training records, so they need their own correction.
         let validation = self
             .validation
             .map_or(by, |records| self.log_jacobian(records));
@@ -532,8 +534,8 @@ impl Job for VaeJob<'_> {
             ));
         }
         evidence.baseline = output.plain.map(|(model, score)| {
-            // The cost of a posterior of the weights does not measure how well the model explains records, and the
-            // plain model does not pay for its parameters either.
+            // The divergence of the posterior of the weights is not included, because it does not measure how well the
+            // model explains records. The baseline does not pay for its parameters either.
             let explained =
                 output.training.bound + output.weight_divergence / self.train.len() as f64;
             let fit = output.validated.map_or(explained, |v| v.bound);
@@ -562,7 +564,7 @@ impl Job for VaeJob<'_> {
                 "{missing} of {all} values are missing: the bounds are those of the other values"
             ));
         }
-        // This is correct for records without structure, so it is no reason against the fit.
+        // This result is correct if the records have no structure, so it is not a reason against the fit.
         if output.active_units == 0 {
             evidence.notes.push(
                 "no latent value is active: if the records have structure, run more epochs, warm up \
@@ -678,7 +680,8 @@ fn pictures(
     }
 }
 
-/// Returns the first records in rows, with each row above its reconstructions.
+/// Returns the first records and their reconstructions in rows, with each row of records above the row of its
+/// reconstructions.
 pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
     let shown = first(records, REBUILT);
     let width = shown.width();
@@ -691,7 +694,7 @@ pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
             pairs.resize(start + width, 0.0);
             shown.read(row * COLUMNS + i, &mut pairs[start..]);
         }
-        // An incomplete last row is padded.
+        // If the last row is incomplete, it is padded.
         pairs.resize(
             pairs.len() + (COLUMNS.min(shown.len()) - count) * width,
             0.0,

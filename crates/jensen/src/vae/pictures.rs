@@ -1,26 +1,26 @@
-//! Records as images.
+//! The conversion of records to images.
 
 use jensen_neural::Likelihood;
 use jensen_report::figure::Image;
 
-/// The conversion of records to images.
+/// The settings with which records are drawn as images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PictureFrame {
-    /// The number of pixels of a record from left to right.
+    /// The width of a record in pixels.
     pub width: usize,
-    /// The number of pixels of a record from top to bottom.
+    /// The height of a record in pixels.
     pub height: usize,
-    /// Whether values are between 0 (black) and 1 (white). Otherwise the smallest value of all images is black and the
-    /// largest is white.
+    /// Whether the values lie between 0 (black) and 1 (white). If not, the smallest value of all images is drawn in
+    /// black and the largest value is drawn in white.
     pub unit: bool,
-    /// The number of image pixels per record pixel in each direction.
+    /// The factor by which each pixel of a record is enlarged in each direction.
     pub zoom: usize,
 }
 
 const LEAST: usize = 28;
 
 impl PictureFrame {
-    /// Returns the conversion for records of this size under a likelihood.
+    /// Returns the settings for records of the given size under a likelihood.
     pub fn new((width, height): (usize, usize), likelihood: Likelihood) -> Self {
         Self {
             width,
@@ -31,8 +31,8 @@ impl PictureFrame {
     }
 }
 
-/// Draws records next to each other in rows of `columns`, with a grey line between them. The result is `None` if there
-/// is no complete record or if there are too many pixels.
+/// Draws records as a grid of images with `columns` images in each row and grey lines between the images. Returns
+/// `None` if there is no complete record or if the image would have too many pixels.
 pub fn mosaic(records: &[f32], frame: PictureFrame, columns: usize) -> Option<Image> {
     let PictureFrame {
         width,
@@ -91,7 +91,7 @@ mod tests {
         let shade = |x: usize, y: usize| image.pixels()[y * 5 + x][0];
         assert_eq!([0, 1, 3, 4].map(|x| shade(x, 0)), [0, 255, 255, 0]);
         assert_eq!([0, 1].map(|x| shade(x, 2)), [255, 255]);
-        // These pixels are between the images, or where there is no image.
+        // These pixels lie between the images or outside all images.
         assert_eq!([shade(2, 0), shade(0, 1), shade(4, 2)], [89; 3]);
         let large = mosaic(&[0.0, 1.0], PictureFrame { zoom: 3, ..frame }, 1).unwrap();
         assert_eq!((large.width(), large.height()), (6, 3));

@@ -1,14 +1,14 @@
-//! Plain models of records as baselines: independent values, and a linear factor.
+//! The baseline models of records: a model with independent values, and a model with one linear factor.
 
 mod counts;
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_neural::{Likelihood, Observation, Records};
 
-/// The name of a plain model, and its mean log density of records in nats.
+/// The name of a baseline model, followed by its mean log density of the records in nats.
 pub(super) type Scored = (&'static str, f64);
 
-/// Fits the plain models of an observation to `train` and returns the one that explains `scored` best.
+/// Fits the baseline models to `train` and returns the model that best explains `scored`.
 pub(super) fn best(
     train: &dyn Records,
     scored: &dyn Records,
@@ -82,8 +82,8 @@ fn pairs<'a, T>(row: &'a [f64], of_columns: &'a [T]) -> impl Iterator<Item = (f6
     all.filter(|(x, _)| !x.is_nan())
 }
 
-/// Returns the mean log probability of `scored` under independent columns of the decoder's distribution. Each column is
-/// fitted with half a success and half a failure added.
+/// Returns the mean log probability of `scored` under a model in which the columns are independent and have the
+/// distribution of the decoder. Each column is fitted after the addition of half a success and half a failure.
 fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 1.0);
     let p: Vec<f64> = columns(train).into_iter().map(share).collect();
@@ -94,27 +94,28 @@ fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     })
 }
 
-/// Returns the same for groups of indicators, with half a record of each category added.
+/// Returns the mean log probability of `scored` under a model with independent groups of indicators. Each group is
+/// fitted after the addition of half a record of each category.
 fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
     let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 0.5 * categories as f64);
     let p: Vec<f64> = columns(train).into_iter().map(share).collect();
     mean_of(scored, |row| pairs(row, &p).map(|(x, p)| x * p.ln()).sum())
 }
 
-/// The model x = mean + loadings · z + noise with standard normal z, fitted by maximum likelihood with EM (Rubin and
-/// Thayer 1982).
+/// The model x = mean + loadings · z + noise, where z is standard normal. The model is fitted by maximum likelihood
+/// with the EM algorithm (Rubin and Thayer 1982).
 struct Factor {
     mean: Vec<f64>,
     loadings: Vec<f64>,
     noise: Vec<f64>,
 }
 
-/// The smallest share of a column's variance that is noise, as in R's factanal. Without a limit the likelihood of a
-/// factor that equals a column is unbounded.
+/// The minimum noise variance of a column, as a fraction of the variance of the column. R's factanal uses the same
+/// value. Without a minimum, the likelihood would be unbounded if the factor equals a column.
 const UNIQUE: f64 = 0.005;
 
-/// The largest number of EM iterations. They also end at a gain below a limit in nats per record. The limits are loose
-/// because the model serves only as a baseline.
+/// The maximum number of EM iterations. The iterations also end if the increase of the log likelihood in nats per
+/// record is below a limit. The limits on the iterations are loose, because the model serves only as a baseline.
 const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 
@@ -133,7 +134,7 @@ impl Factor {
         }
     }
 
-    /// The model with one factor, which starts at the first principal component.
+    /// Fits the model with one factor. The iterations start at the first principal component.
     fn of(rows: &[Vec<f64>]) -> Self {
         let mut factor = Self::none(rows);
         let variance = factor.noise.clone();
@@ -143,7 +144,7 @@ impl Factor {
             let known = |x: f64| if x.is_nan() { 0.0 } else { x };
             (0..row.len()).map(|i| known(value(i))).collect()
         };
-        // The axis is not orthogonal to any pattern of signs.
+        // This starting axis is not orthogonal to any pattern of signs.
         let mut axis: Vec<f64> = (0..sd.len())
             .map(|i| 1.0 + 0.1 * (i as f64).sin())
             .collect();
@@ -187,7 +188,7 @@ impl Factor {
         factor
     }
 
-    /// Returns Σ loadings² / noise and Σ loadings (x − mean) / noise.
+    /// Returns Σ loadings² / noise and Σ loadings (x − mean) / noise, where both sums run over the columns.
     fn projected(&self, row: &[f64]) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
         for (((x, m), w), v) in row
@@ -257,7 +258,8 @@ mod tests {
             .collect();
         let plain = Factor::none(&rows).mean_log_density(&rows);
         let factor = Factor::of(&rows);
-        // The model is saturated for three columns, so its density is that of their normal distribution.
+        // With three columns the model is saturated, so its density equals the density of the fitted normal
+        // distribution.
         let m: Vec<f64> = columns(&rows).into_iter().map(|(_, mean)| mean).collect();
         let s = |i: usize, j: usize| mean_of(&rows, |x| (x[i] - m[i]) * (x[j] - m[j]));
         let det = s(0, 0) * (s(1, 1) * s(2, 2) - s(1, 2).powi(2))
@@ -269,7 +271,7 @@ mod tests {
             found > plain + 0.5 && (found - exact).abs() < 0.01,
             "{plain} {found} {exact}"
         );
-        // With a missing value, the density is that of the other values.
+        // If a value is missing, the density is the marginal density of the other values.
         let pair = |x: &[f64]| {
             Factor {
                 mean: factor.mean[..2].to_vec(),

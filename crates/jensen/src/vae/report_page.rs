@@ -1,33 +1,33 @@
-//! The report of a fit of an auto-encoder.
+//! The report of an auto-encoder.
 
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 
 use super::VaeSummary;
 
-/// The curves of a run against the number of processed records.
+/// The quantities of a run that are plotted as functions of the number of processed records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VaeCurves {
-    /// The mean ELBO of minibatches, in nats per record.
+    /// The mean ELBO of the minibatches, in nats per record.
     pub bound: Vec<(f64, f64)>,
     /// The ELBO of the validation records, in nats per record.
     pub validation: Vec<(f64, f64)>,
-    /// The mean `KL(q(z | x) ‖ p(z))` of minibatches, in nats.
+    /// The mean of `KL(q(z | x) ‖ p(z))` over minibatches, in nats.
     pub divergence: Vec<(f64, f64)>,
     /// The temperature of the likelihood.
     pub temperature: Vec<(f64, f64)>,
-    /// The number of records per second.
+    /// The number of records that were processed per second.
     pub throughput: Vec<(f64, f64)>,
 }
 
-/// The images that the networks generate, if records are images.
+/// The images that the report shows if the records are images.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pictures {
-    /// The means of records at latent values from the prior.
+    /// The mean images that the decoder returns for latent values drawn from the prior.
     pub samples: Option<Image>,
-    /// Records above their reconstructions.
+    /// Several records, each above its reconstruction.
     pub reconstructions: Option<Image>,
-    /// The means of records over the latent plane.
+    /// The mean images that the decoder returns over a grid in the latent plane.
     pub manifold: Option<Image>,
 }
 
@@ -46,7 +46,7 @@ fn chart(title: &str, y: &str, series: Vec<Series>) -> Figure {
 }
 
 fn picture(image: &Image) -> Figure {
-    // The image is as large as the column allows without blurring small images.
+    // The image fills the column as far as possible, but small images are not enlarged so much that they would blur.
     let width = (image.width() as f64 * 2.0).clamp(120.0, 620.0);
     let grid = ImageGrid::new("", 1).cell(width).image(image.clone());
     Figure::new("").panel(grid)
@@ -117,7 +117,7 @@ fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
         .collect()
 }
 
-/// Returns the report of a fit. `data` is the name of the records, and `settings` are listed verbatim.
+/// Returns the report of a fitted auto-encoder. `data` is the name of the data. The report lists `settings` verbatim.
 pub fn report_page(
     summary: &VaeSummary,
     curves: &VaeCurves,

@@ -132,20 +132,20 @@ pub enum LibrarySize {
     Off,
 }
 
-/// The largest number of minibatches per iteration. Longer passes are divided into iterations, so that Ctrl-C,
-/// checkpoints and progress do not have to wait.
+/// The maximum number of minibatches in an iteration. A longer pass is divided into several iterations, so that Ctrl-C,
+/// checkpoints and progress reports do not have to wait for the end of the pass.
 const LONGEST: u64 = 1000;
 
 impl VaeRequest {
-    /// Returns the instruction set.
+    /// Returns the instruction set that the kernels use.
     ///
     /// # Errors
-    /// Fails if there is no such instruction set, or if the machine lacks it.
+    /// Fails if no instruction set has the requested name, or if the machine does not support it.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
 
-    /// Returns whether the networks are trained by wake-sleep.
+    /// Returns whether the networks are trained by the wake-sleep algorithm.
     pub fn wake_sleep(&self) -> bool {
         self.method.as_deref() == Some("wake-sleep")
     }
@@ -177,10 +177,10 @@ impl VaeRequest {
         self.epochs.unwrap_or(EPOCHS)
     }
 
-    /// Returns the distribution of the data. `unit` is whether the data are images with pixels between 0 and 1.
+    /// Returns the distribution of the data. Set `unit` if the data are images whose pixels lie between 0 and 1.
     ///
     /// # Errors
-    /// Fails if there is no such decoder, or if `--standardise` does not apply to it.
+    /// Fails if no decoder has the requested name, or if `--standardise` does not apply to the decoder.
     pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
         let asked = self
             .decoder
@@ -211,15 +211,15 @@ impl VaeRequest {
         Ok(likelihood)
     }
 
-    /// Returns whether the means of counts are shares of a record's total.
+    /// Returns whether the mean of each count is a share of the total of its record.
     pub fn has_library_size(&self) -> bool {
         self.library_size == Some(LibrarySize::On)
     }
 
-    /// Returns the architecture for records of `width` values under a likelihood.
+    /// Returns the architecture for records of `width` values under the given likelihood.
     ///
     /// # Errors
-    /// Fails if the networks cannot be built.
+    /// Fails if networks with these settings cannot be built.
     pub fn architecture(
         &self,
         width: usize,
@@ -250,7 +250,7 @@ impl VaeRequest {
         Ok(architecture)
     }
 
-    /// Returns the training settings for `records` training records.
+    /// Returns the settings for training on `records` training records.
     ///
     /// # Errors
     /// Fails if a setting is invalid.
@@ -289,7 +289,7 @@ impl VaeRequest {
         }
     }
 
-    /// Returns the width and the height of the images, if they are given.
+    /// Returns the width and the height of the images, or `None` if the request does not specify them.
     pub fn image(&self) -> Option<(usize, usize)> {
         image(self.image.as_deref()?).ok()
     }
@@ -441,7 +441,7 @@ mod tests {
             }
         );
         assert_eq!(settings.minibatches, None);
-        // A pass of 2500 minibatches has three iterations.
+        // A pass of 2500 minibatches is divided into three iterations.
         assert_eq!(flags.settings(25_000).unwrap().minibatches, Some(834));
         let grouped = VaeRequest {
             decoder: Some("categorical=4".into()),

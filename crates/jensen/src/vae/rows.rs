@@ -1,4 +1,4 @@
-//! The training and validation rows of an auto-encoder, and their checks.
+//! The training and validation rows of an auto-encoder, and the checks of their values.
 
 use std::path::Path;
 
@@ -25,7 +25,8 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     Ok(vec![height, width])
 }
 
-/// Converts rows to values of a distribution. Bytes are grey levels, unless the values are counts.
+/// Converts rows to the values that a likelihood expects. Bytes are treated as grey levels, unless the values are
+/// counts.
 pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
     match likelihood.is_of_counts() {
         true => rows.of_counts(),
@@ -33,10 +34,10 @@ pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
     }
 }
 
-/// Checks that every row is in the domain of the decoder and has the width of the rows of the fit.
+/// Checks that every row is in the domain of the decoder and has as many values as the rows of the fit.
 ///
 /// # Errors
-/// Fails with [`Error::Input`], whose message names the first row that does not.
+/// Fails with [`Error::Input`] if a row is rejected. The message gives the first such row.
 pub fn check_rows(
     rows: &Rows,
     width: usize,
@@ -58,15 +59,16 @@ pub fn check_rows(
     })
 }
 
-/// Reading this number of values takes a second.
+/// The maximum number of values that are searched for copies of columns. Reading this many values takes about a second.
 const COMPARED: usize = 20_000_000;
 
 const BLOCK: usize = 4096;
 
-/// Computes the units of the columns of training rows for a Gaussian decoder. Other decoders use the values unchanged.
+/// Computes the standardised units of the columns from the training rows. Only Gaussian decoders use standardised
+/// units. For other decoders the values remain unchanged.
 ///
-/// The function computes the moments in one pass, block by block. It looks for copies of columns only if the numbers
-/// fit in memory. The result is an error if all columns are constant.
+/// The function computes the moments of the columns block by block in one pass. The function searches for copies of
+/// columns only if the values fit in memory. The function returns an error if all columns are constant.
 pub(super) fn units(
     rows: &Rows,
     train: &[usize],
@@ -138,8 +140,8 @@ pub(super) fn check_columns(rows: &Rows, train: &[usize]) -> Result<(), Error> {
     }
 }
 
-/// Returns the log density of each record in the units of the data, minus that in the units of the networks. Only
-/// observed values count.
+/// Returns the log density of each record in the units of the data, minus its log density in the units of the networks.
+/// Only observed values contribute to the difference.
 pub(super) fn log_jacobians(units: &Units, records: &dyn Records) -> Vec<f64> {
     let log_scales = units.log_scales();
     let mut record = vec![0.0; records.width()];
@@ -181,7 +183,8 @@ pub(super) enum Apart {
 }
 
 impl Apart {
-    /// Parses `--validation` and opens its file, for values of a distribution.
+    /// Parses the value of `--validation`. If the value is the name of a file, the function opens the file and converts
+    /// its rows for the likelihood.
     pub fn open(given: Option<&str>, likelihood: Likelihood) -> Result<Self, Error> {
         let Some(given) = given else {
             return Ok(Self::None);
@@ -198,7 +201,7 @@ impl Apart {
         }
     }
 
-    /// Returns the number of missing values in the file, or 0 if there is none.
+    /// Returns the number of missing values in the validation file, or 0 if there is no such file.
     pub fn missing(&self) -> usize {
         match self {
             Self::File(rows) => rows.missing(),
@@ -206,7 +209,7 @@ impl Apart {
         }
     }
 
-    /// Returns the number of values in the file, or 0 if there is none.
+    /// Returns the number of values in the validation file, or 0 if there is no such file.
     pub fn values(&self) -> usize {
         match self {
             Self::File(rows) => rows.rows() * rows.width(),
@@ -214,7 +217,7 @@ impl Apart {
         }
     }
 
-    /// Returns a digest of the choice of validation records.
+    /// Returns a digest of the choice of the validation records.
     pub fn digest(&self) -> String {
         match self {
             Self::None => String::new(),
@@ -231,7 +234,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Divides the rows into training and validation records.
+    /// Divides the rows into training records and validation records.
     pub fn new(
         rows: &'a Rows,
         units: &'a Units,
@@ -268,7 +271,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the validation records, if there are any.
+    /// Returns the validation records, or `None` if there are none.
     pub fn validation(&self) -> Option<Selection<'_>> {
         match (&self.indices, &self.other) {
             (Some((_, apart)), _) => Some(Selection {
@@ -281,7 +284,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Selects the first `count` records.
+/// Selects the first `count` of the given records.
 pub fn first(records: &dyn Records, count: usize) -> Selection<'_> {
     Selection {
         records,

@@ -1,4 +1,4 @@
-//! Networks with their weights, and the file format.
+//! Auto-encoders with their weights, and the file format in which they are stored.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,19 +22,21 @@ const KEY: &str = "jensen_autoencoder";
 
 const LOG_SD: &str = "posterior_log_sd.";
 
-/// An auto-encoder with its architecture and weights.
+/// An auto-encoder with its architecture and its weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VaeModel {
     /// The architecture of the networks.
     pub architecture: Architecture,
-    /// The extents of a record, the last index fastest. For an image they are the height and the width.
+    /// The extents of a record, of which the last index varies fastest. For an image, the extents are the height and
+    /// the width.
     pub extents: Vec<usize>,
-    /// The units of a record's values in the networks.
+    /// The standardised units that the networks use for the values of a record.
     pub units: Units,
-    /// The weights as point estimates, or the means of their posterior. The tensors of the encoder come before those of
-    /// the decoder.
+    /// The point estimates of the weights, or the means of their posterior. The tensors of the encoder come before the
+    /// tensors of the decoder.
     pub tensors: Vec<Tensor>,
-    /// The log standard deviations of the decoder's weights. They are empty if the weights have no posterior.
+    /// The logarithms of the posterior standard deviations of the decoder's weights. The list is empty if the weights
+    /// are point estimates.
     pub log_sds: Vec<Tensor>,
 }
 
@@ -49,7 +51,7 @@ struct Description {
     digest: String,
 }
 
-/// The error of bytes that are not an auto-encoder.
+/// The error returned if bytes do not contain an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaeModelError(String);
 
@@ -72,7 +74,7 @@ fn bytes(data: &[f32]) -> Vec<u8> {
 }
 
 impl VaeModel {
-    /// Returns the width and the height in pixels, if a record is an image.
+    /// Returns the width and the height of a record in pixels, or `None` if records are not images.
     pub fn image(&self) -> Option<(usize, usize)> {
         match self.extents[..] {
             [height, width] if height > 1 && width > 1 => Some((width, height)),
@@ -80,7 +82,7 @@ impl VaeModel {
         }
     }
 
-    /// Converts rows to records of the networks.
+    /// Converts rows in the units of the data to records in the units of the networks.
     pub fn records<'a>(&'a self, rows: &'a Rows) -> UnitRecords<'a> {
         UnitRecords {
             rows,
@@ -88,22 +90,23 @@ impl VaeModel {
         }
     }
 
-    /// Converts concatenated records of the networks to rows in the units of the data.
+    /// Converts concatenated records in the units of the networks to rows in the units of the data.
     pub fn rows(&self, records: &[f32]) -> Vec<f64> {
         self.units.rows_back(records)
     }
 
-    /// Checks that every row is in the domain of the decoder and has the width of the rows of the fit.
+    /// Checks that every row is in the domain of the decoder and has as many values as the rows of the fit.
     ///
     /// # Errors
-    /// Fails with [`Error::Input`], whose message names the first row that does not.
+    /// Fails with [`Error::Input`] if a row is rejected. The message gives the first such row.
     pub fn check_rows(&self, rows: &Rows) -> Result<(), Error> {
         let observation = &self.architecture.observation;
         let (likelihood, missing) = (observation.likelihood, observation.missing);
         check_rows(rows, self.units.columns(), likelihood, missing)
     }
 
-    /// Returns the log density of each record in the units of the data, minus that in the units of the networks.
+    /// Returns the log density of each record in the units of the data, minus its log density in the units of the
+    /// networks.
     pub fn log_jacobians(&self, records: &dyn Records) -> Vec<f64> {
         log_jacobians(&self.units, records)
     }
@@ -138,15 +141,15 @@ impl VaeModel {
         }
     }
 
-    /// Returns the description as JSON. It contains the architecture, the extents of a record, the number of weights
-    /// and their digest.
+    /// Returns a description of the auto-encoder as JSON. The description contains the architecture, the extents of a
+    /// record, the number of weights, and the digest of the weights.
     pub fn description(&self) -> String {
         let text = serde_json::to_string_pretty(&self.describe()).expect("a plain description");
         text + "\n"
     }
 
-    /// Encodes the weights as safetensors bytes in single precision. Each tensor is `inputs × outputs`, and the
-    /// metadata contain the description.
+    /// Encodes the weights in the safetensors format in single precision. Each weight matrix is stored as `inputs ×
+    /// outputs`, and the metadata contain the description.
     pub fn encode(&self) -> Vec<u8> {
         let stored: Vec<(String, Vec<usize>, Vec<u8>)> = self
             .named()
@@ -170,7 +173,7 @@ impl VaeModel {
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails if the bytes are damaged or have another layout, or if the weights do not match their architecture.
+    /// Fails if the bytes are damaged or have another layout, or if the weights do not match the architecture.
     pub fn decode(bytes: &[u8]) -> Result<Self, VaeModelError> {
         let stored = SafeTensors::deserialize(bytes).map_err(error)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(error)?;
@@ -235,10 +238,10 @@ impl VaeModel {
         Ok(model)
     }
 
-    /// Builds the networks, with the posterior of the decoder's weights if they have one.
+    /// Builds the networks. If the weights of the decoder have a posterior, the networks include it.
     ///
     /// # Errors
-    /// Fails if the architecture has operations without a single-precision kernel, or if only some of the decoder's
+    /// Fails if the architecture uses operations without a single-precision kernel, or if only some of the decoder's
     /// tensors have a posterior.
     pub fn autoencoder(&self, simd: Simd) -> Result<Autoencoder, AutoencoderError> {
         Autoencoder::new(self.architecture.clone(), self.tensors.clone(), simd)?

@@ -1,48 +1,48 @@
-//! The contents of `fit.json` of auto-encoders.
+//! The contents of `fit.json` for auto-encoders.
 
 use jensen_neural::Architecture;
 use serde::{Deserialize, Serialize};
 
 use crate::job::Judgement;
 
-/// The wall-clock seconds of the parts of a fit.
+/// The wall-clock time that each stage of a fit took, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VaeSeconds {
-    /// Seconds for opening and checking the data.
+    /// The time for opening and checking the data, in seconds.
     pub open: f64,
-    /// Seconds for the run, including validation during the run.
+    /// The time for the run in seconds, including validation during the run.
     pub fit: f64,
-    /// Seconds for the final ELBO, images and other results.
+    /// The time for the final ELBO, images and other results, in seconds.
     pub evaluate: f64,
 }
 
-/// The ELBO at one time of a run.
+/// The values of the ELBO at one point of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TrainingPoint {
-    /// The number of processed training records.
+    /// The number of training records that were processed before this point.
     pub samples: f64,
-    /// The mean ELBO of the minibatches since the last point, in nats per record.
+    /// The mean ELBO of the minibatches since the previous point, in nats per record.
     pub bound: Option<f64>,
     /// The ELBO of the validation records, in nats per record.
     pub validation_bound: Option<f64>,
 }
 
-/// The contents of `fit.json` of an auto-encoder. The names and meanings of the fields are stable. Later versions may
-/// add fields at the end. Numbers that are not finite or were not requested are `null`.
+/// The contents of `fit.json` for an auto-encoder. The names and meanings of the fields do not change between versions.
+/// Later versions may add fields at the end. Numbers that are not finite or were not requested are written as `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaeSummary {
-    /// The status and the verdict. `converged` means that early stopping ended the run.
+    /// The status at the end of the run, with the verdict. `converged` is true if early stopping ended the run.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The ELBO of the training records under the kept weights, in nats per record, from fresh draws and at most 10 000
-    /// records. With `full_vb` it is the bound of Eq. 24, which is an expectation over the posterior of the weights
-    /// minus each record's share of `weight_divergence`.
+    /// The ELBO of the training records with the weights that were kept, in nats per record. The ELBO is estimated from
+    /// new random draws and at most 10 000 records. With `full_vb`, the field contains the bound of Eq. 24, which is an
+    /// expectation over the posterior of the weights, minus the share of `weight_divergence` that falls on each record.
     pub bound: Option<f64>,
-    /// The standard error of `bound` over records and draws.
+    /// The standard error of `bound`, which accounts for the variation of records and draws.
     pub bound_se: Option<f64>,
-    /// The ELBO of all validation records, in nats per record. With `full_vb` it is the expectation over the posterior
-    /// of the weights, which bounds the log predictive density.
+    /// The ELBO of all validation records, in nats per record. With `full_vb`, the field contains the expectation over
+    /// the posterior of the weights, which is a lower bound on the log predictive density.
     pub validation_bound: Option<f64>,
     /// The standard error of `validation_bound`.
     pub validation_bound_se: Option<f64>,
@@ -50,22 +50,22 @@ pub struct VaeSummary {
     pub likelihood: Option<f64>,
     /// The mean of `KL(q(z | x) ‖ p(z))` over the training records, in nats per record.
     pub divergence: Option<f64>,
-    /// The product of `bound` and the number of training records, in nats. With `full_vb` it is a bound on the log
-    /// evidence.
+    /// The product of `bound` and the number of training records, in nats. With `full_vb`, the product is a lower bound
+    /// on the log evidence.
     pub elbo: Option<f64>,
-    /// The number of latent values whose mean varies with the record (with a variance above 0.01).
+    /// The number of latent values whose posterior mean varies between records, with a variance of more than 0.01.
     pub active_units: usize,
-    /// The number of passes over the training records.
+    /// The number of passes over the training records that were completed.
     pub epochs: f64,
     /// The number of iterations.
     pub iterations: u64,
-    /// The number of processed training records.
+    /// The number of training records that were processed.
     pub samples: f64,
-    /// The seconds per pass, including validation.
+    /// The time per pass in seconds, including the time for validation.
     pub seconds_per_epoch: Option<f64>,
-    /// The number of records per second.
+    /// The number of records that were processed per second.
     pub samples_per_second: Option<f64>,
-    /// The final temperature of the likelihood.
+    /// The temperature of the likelihood at the end of the run.
     pub temperature: f64,
     /// The number of training records.
     pub records: usize,
@@ -77,21 +77,22 @@ pub struct VaeSummary {
     pub weights: usize,
     /// Whether the decoder's weights have a posterior.
     pub full_vb: bool,
-    /// The seconds of the parts of the fit.
+    /// The wall-clock time that each stage of the fit took.
     pub seconds: VaeSeconds,
     /// The number of missing values in the training and validation rows.
     #[serde(default)]
     pub missing_values: usize,
-    /// The seed.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// The version of Jensen.
+    /// The version of Jensen that wrote the file.
     pub version: String,
-    /// The ELBO during the run, at a limited number of points.
+    /// The values of the ELBO during the run, at a limited number of points.
     pub history: Vec<TrainingPoint>,
     /// The standard error of `elbo`.
     #[serde(default)]
     pub elbo_se: Option<f64>,
-    /// The divergence `KL(q(θ) ‖ N(0, I))` of all weights with a posterior, in nats, if `full_vb` is set.
+    /// The divergence `KL(q(θ) ‖ N(0, I))`, in nats, summed over all weights that have a posterior. The field is
+    /// present only with `full_vb`.
     #[serde(default)]
     pub weight_divergence: Option<f64>,
 }

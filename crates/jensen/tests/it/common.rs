@@ -1,9 +1,9 @@
-//! Helpers that tests of fit jobs share.
+//! Functions that the tests of several fit jobs share.
 
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::run::Silent;
 
-/// Runs a fit job without a result folder.
+/// Runs a fit job that stores no files.
 pub fn alone<T>(run: impl FnOnce(Around<'_>) -> T) -> T {
     run(Around {
         results: ResultFolder::None,

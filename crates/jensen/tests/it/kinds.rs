@@ -1,4 +1,4 @@
-//! Tables whose columns have different kinds: counts, categories and numbers.
+//! Tests of tables whose columns contain counts, categories and numbers.
 #![cfg(feature = "full")]
 
 use jensen::data::{Cells, Column, Table};
@@ -14,11 +14,12 @@ use crate::common::alone;
 
 const ROWS: usize = 120;
 
-/// Steps of two states in alternating runs of thirty, with a number, a count and one of three categories.
+/// Creates steps that alternate between two states in runs of thirty. Each step has a number, a count and one of three
+/// categories.
 fn columns() -> [Vec<f64>; 3] {
     let mut stream = Stream::new(5, Purpose::new("tables of several kinds"), 0, 0);
     let mut poisson = |rate: f64| {
-        // Draws a Poisson variable by inversion.
+        // This loop draws a Poisson variable by inversion.
         let (mut left, mut x, mut p) = (stream.uniform(), 0.0, (-rate).exp());
         while left > p && x < 1000.0 {
             left -= p;
@@ -77,7 +78,7 @@ fn the_bound_of_one_component_is_the_evidence() {
     let numbers: MixtureRequest =
         serde_json::from_value(json!({"components": 1, "covariance": "diagonal"})).unwrap();
     let of_numbers = elbo(&numbers, &points(&["temperature"], &[&columns[0]]));
-    // The counts of a column have a negative binomial distribution, because the rate has the prior Gamma(1/2, 1/(2 ·
+    // The marginal distribution of the counts is negative binomial, because the rate has the prior Gamma(1/2, 1/(2 ·
     // mean)).
     let n = ROWS as f64;
     let total: f64 = columns[1].iter().sum();
@@ -85,7 +86,7 @@ fn the_bound_of_one_component_is_the_evidence() {
     let factorials: f64 = columns[1].iter().map(|x| lgamma(x + 1.0)).sum();
     let of_counts =
         a * f64::ln(b) - lgamma(a) + lgamma(a + total) - (a + total) * (b + n).ln() - factorials;
-    // The categories follow Pólya's urn with the prior Dirichlet(1/2, 1/2, 1/2).
+    // The marginal distribution of the categories is that of Pólya's urn with the prior Dirichlet(1/2, 1/2, 1/2).
     let of_level = |level: f64| columns[2].iter().filter(|x| **x == level).count() as f64;
     let urns = [10.0, 20.0, 35.0].map(|level| lgamma(0.5 + of_level(level)) - lgamma(0.5));
     let of_categories = lgamma(1.5) - lgamma(1.5 + n) + urns.iter().sum::<f64>();
@@ -172,7 +173,7 @@ fn values_that_a_column_cannot_have_are_named() {
     assert!(error.contains("the column `visits` has 1.5"), "{error}");
     let error = refused(&points(&["temperature", "city"], &[&numbers, &cities]));
     assert!(error.contains("there is no column `visits`"), "{error}");
-    // New rows contain a new category.
+    // The new rows contain a category that does not occur in the training rows.
     let here = all(&[numbers.clone(), counts.clone(), cities.clone()]);
     let made = alone(|around| fit_mixture(&request, &here, around)).unwrap();
     let mut other = cities;

@@ -1,5 +1,5 @@
-//! Latent Gaussian models of the tables under `models/tables/latent`: effects against least squares and maximum
-//! likelihood at any scale, and verdicts.
+//! Tests of latent Gaussian models with the tables in `models/tables/latent`. The effects are compared with least
+//! squares and maximum likelihood for several scales of the data. The verdicts are also tested.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn tables_at_raw_scales_have_their_known_effects() {
         for (what, known) in case["effects"].as_object().into_iter().flatten() {
             let (mean, sd) = (known[0].as_f64().unwrap(), known[1].as_f64().unwrap());
             let own = effect(what);
-            // The prior has a standard deviation of 2.5. With few rows the noise is also uncertain.
+            // The prior has a standard deviation of 2.5. If there are few rows, the noise is also uncertain.
             assert!(
                 (own.mean - mean).abs() < 0.3 * sd,
                 "{name}, {what}: {} and {mean} ± {sd}",
@@ -82,7 +82,7 @@ fn tables_at_raw_scales_have_their_known_effects() {
             );
         }
         if case["integrated"].as_bool() == Some(true) {
-            // Given values have no interval.
+            // Hyperparameters with given values have no interval.
             let mut free = found
                 .hyperparameters
                 .iter()
@@ -94,9 +94,9 @@ fn tables_at_raw_scales_have_their_known_effects() {
     }
 }
 
-/// Effects and fields must have means and standard deviations within a tenth of a standard deviation of those by NUTS,
-/// plus the error of NUTS, and hyperparameters must have means within 0.15 standard deviations. The book lists the
-/// distances.
+/// The means and standard deviations of effects and fields must agree with those of NUTS to within a tenth of a
+/// standard deviation plus the error of NUTS. The means of hyperparameters must agree to within 0.15 standard
+/// deviations. The book lists the differences.
 #[test]
 fn posteriors_are_those_of_nuts() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -140,7 +140,7 @@ fn posteriors_are_those_of_nuts() {
     assert!(off.is_empty(), "{}", off.join("\n"));
 }
 
-/// With 300 groups of four binary rows, the variance that the tilted bound learns is too small by more than its
+/// For 300 groups of four binary rows, the variance that the tilted bound learns is too small by more than its
 /// posterior standard deviation.
 #[test]
 fn a_bound_that_misplaces_a_variance_is_not_trusted() {
@@ -173,7 +173,8 @@ fn a_bound_that_misplaces_a_variance_is_not_trusted() {
     assert!(exact.judgement.trusted, "{:?}", exact.judgement);
     assert_eq!(variance(&exact).misplaced, None);
     let (right, loose) = (variance(&exact), variance(&tilted));
-    // The distance is reported on the log scale of the variance, whose standard deviation is about this.
+    // The shift is reported on the log scale of the variance. The posterior standard deviation on this scale is about
+    // `spread`.
     let spread = (right.q95.unwrap() / right.q05.unwrap()).ln() / 3.29;
     let distance = (right.value / loose.value).ln() / spread;
     let reported = loose.misplaced.unwrap();
@@ -193,8 +194,8 @@ fn a_bound_that_misplaces_a_variance_is_not_trusted() {
     );
 }
 
-/// For random tables and the maps y → a + b·y and x → c + d·x, predictions change by the map, effects by their units,
-/// and bounds by the Jacobian.
+/// For random tables and the maps y → a + b·y and x → c + d·x, the predictions must change by the map, the effects by
+/// their units, and the bounds by the Jacobian.
 #[test]
 fn units_are_only_units() {
     let n = 40;
@@ -266,7 +267,7 @@ fn units_are_only_units() {
                     name if name.starts_with("fixed") => b / d,
                     _ => b,
                 };
-                // Intercepts and walks contain the level at the origin of the columns. The map moves the origin, so
+                // Intercepts and walks contain the level at the origin of the columns. The map shifts this origin, so
                 // they are not compared.
                 let origin = own.name.starts_with("intercept") || own.name.starts_with("rw1");
                 let shift = if own.name.starts_with("eta") { a } else { 0.0 };

@@ -1,4 +1,4 @@
-//! Integration tests of `jensen` in one binary, with a module for each subject.
+//! The integration tests of `jensen`. They form one binary with a module for each subject.
 
 #[cfg(feature = "full")]
 mod common;

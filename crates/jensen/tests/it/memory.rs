@@ -1,5 +1,5 @@
-//! Fit jobs on data in memory: they have the same fits as jobs on files, and their global parameters evaluate other
-//! points.
+//! Tests of fit jobs on data in memory. The fits must equal those of jobs on files, and their global parameters can be
+//! used to evaluate other points.
 #![cfg(feature = "full")]
 
 use jensen::conjugate::documents::{Bag, MemoryDocuments};
@@ -126,7 +126,7 @@ fn states_of_chains_are_reported_apart_and_found_in_other_rows() {
     let globals = Globals::decode(&made.kept).unwrap();
     let seen = explain_chains(&request, &globals, &fresh, &[30]).unwrap();
     assert_eq!(seen.bounds.len(), 1);
-    // Rows 10 to 19 have one level, and rows 20 to 39 have the other.
+    // Rows 10 to 19 have one level, and rows 20 to 39 have the other level.
     let level = |emission: &Emission| match emission {
         Emission::Gaussian { mean, .. } => mean[0],
         other => panic!("{other:?}"),
@@ -144,8 +144,8 @@ fn states_of_chains_are_reported_apart_and_found_in_other_rows() {
     assert!(error.to_string().contains("another model"), "{error}");
 }
 
-/// Jensen must refuse covariance matrices of many columns before it allocates them, also if most columns are copies
-/// that the model omits.
+/// Jensen must reject covariance matrices of many columns before it allocates them, even if most of the columns are
+/// copies that the model omits.
 #[test]
 fn covariances_of_many_columns_keep_to_the_memory() {
     let columns = (0..20_000).map(|column| {

@@ -1,4 +1,5 @@
-//! Mixtures of rows in files: the fit equals that of one table, for any workers and after any failures.
+//! Tests of mixtures of the rows of several files. The fit must equal that of one table, for any number of workers and
+//! after any failures.
 #![cfg(feature = "mixture")]
 
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ const SHARES: [usize; 5] = [120, 80, 200, 30, 70];
 struct Workers {
     backwards: bool,
     forget: bool,
-    /// The number of a call without an answer.
+    /// The number of the call that receives no answer.
     lost: Option<usize>,
 }
 
@@ -198,7 +199,8 @@ fn files_are_the_fit_of_one_table_but_for_rounding() {
             one.fit.elbo,
             many.fit.elbo
         );
-        // Starts that reach the same optimum differ in the order of components, and rounding chooses between them.
+        // Several starts may reach the same optimum with different orders of the components, and rounding errors then
+        // decide which start is chosen.
         let alone = request.points.starts.is_none_or(|starts| starts == 1);
         let pairs = one.fit.lambda.iter().zip(&many.fit.lambda);
         for (x, y) in pairs.filter(|_| alone) {
@@ -242,7 +244,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
                 .unwrap(),
             "others",
         );
-        // The last calls compute the ELBO, its gain and the scores.
+        // The last calls compute the ELBO, the gain of one more iteration and the scores.
         let late = calls.saturating_sub(4)..calls;
         for lost in [0, 1, 2, 5, calls / 2].into_iter().chain(late) {
             let out = folder.path().join(format!("fit{lost}"));
@@ -255,7 +257,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
             assert!(said.contains("the machine is gone"), "{said}");
             assert!(!out.join("fit.json").exists());
             let results = match lost {
-                // The run failed before it wrote a checkpoint.
+                // The run failed before it had written a checkpoint.
                 0 | 1 => ResultFolder::New(out.clone()),
                 _ => ResultFolder::Resumed {
                     folder: folder::open(&out, "mixture").unwrap(),

@@ -1,4 +1,5 @@
-//! A user-defined family: it is fitted, checked, refined, stored and resumed like the families of Jensen.
+//! Tests of a user-defined family. It must be fitted, checked, refined, stored and resumed in the same way as the
+//! families of Jensen.
 
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ use student_t::{StudentT, regression};
 
 const STUDENT_T: StudentT = StudentT { dim: 2, freedom: 4 };
 
-/// The same family without the maps of second order. Its derivative with respect to the scales is wrong if `pull` is
-/// not 1.
+/// The same family without its second-order maps. If `pull` is not 1, the derivative with respect to the scales is
+/// wrong.
 #[derive(Debug)]
 struct FirstOrder {
     pull: f64,
@@ -72,7 +73,7 @@ fn a_student_t_posterior_is_trusted_of_its_own_family_alone() {
         for estimate in errors {
             assert!((estimate.mean - log_evidence).abs() < 0.01, "{estimate:?}");
         }
-        // The least-squares slope is (−0.3 + 2.1 + 0.4 + 1.6 − 0.8 + 3.2)/6. Its standard error is 0.013.
+        // The slope by least squares is (−0.3 + 2.1 + 0.4 + 1.6 − 0.8 + 3.2)/6, with a standard error of 0.013.
         let slope = own.parameter("slope").unwrap();
         assert!((slope.mean - 1.0333).abs() < 0.05, "{slope:?}");
         assert_eq!(own.draws("slope").unwrap().len(), 1000);

@@ -1,4 +1,4 @@
-//! The path from a program to outputs through the library alone.
+//! Tests of the path from a program to its outputs, which use only the library.
 
 use jensen::blackbox::RefineWhen;
 use jensen::prelude::*;
@@ -21,7 +21,7 @@ fn rejected_draws_are_left_out_and_reported() {
     assert!(!fitted.trusted());
     let (kept, rejected) = (fitted.sample.table.len(), fitted.sample.rejected);
     assert_eq!(kept + rejected, 1000);
-    // P(x > 1) = 0.159 with a standard error of 0.012.
+    // The probability P(x > 1) is 0.159, and the observed fraction has a standard error of 0.012.
     assert!((110..210).contains(&rejected), "{rejected}");
     let warnings = fitted.warnings();
     assert!(warnings[0].contains("x is"), "{warnings:?}");
@@ -84,7 +84,8 @@ fn moments_that_do_not_exist_are_not_reported() {
 
 #[test]
 fn importance_resampling_moves_draws_towards_the_posterior() {
-    // The unconstrained posterior is a Student t distribution, whose tails are longer than those of the normal family.
+    // The posterior on the unconstrained scale is a Student t distribution, whose tails are longer than those of a
+    // normal distribution.
     let model = compile("parameters { real x; } model { x ~ student_t(4, 0, 1); }");
     let spread = |resample: bool| {
         let options = Options::default().draws(20_000).resample(resample);
@@ -92,7 +93,8 @@ fn importance_resampling_moves_draws_towards_the_posterior() {
         let draws = fitted.draws("x").unwrap();
         draws.element(0).filter(|x| x.abs() > 2.776).count() as f64 / draws.len() as f64
     };
-    // The two-sided 5 % point of a t distribution with four degrees of freedom. Standard errors are about 0.002.
+    // The reference is the two-sided 5 % point of a t distribution with four degrees of freedom. The estimates have
+    // standard errors of about 0.002.
     let (plain, resampled) = (spread(false), spread(true));
     assert!(plain < 0.04, "{plain}");
     assert!((resampled - 0.05).abs() < 0.008, "{resampled}");
@@ -107,7 +109,7 @@ fn draws_and_summaries_are_found_by_name() {
     let (x, m) = (fitted.draws("x").unwrap(), fitted.draws("m").unwrap());
     assert_eq!((x.shape(), x.len()), (&[][..], 50));
     assert_eq!(m.shape(), [2, 3]);
-    // Elements are in column-major order, like the columns of the table.
+    // The elements are in column-major order, as are the columns of the table.
     assert!(m.element(1).eq(fitted.sample.table.column(2)));
     assert!(m.iter().all(|draw| draw.len() == 6));
     assert!((x.mean()[0] - fitted.parameter("x").unwrap().mean).abs() < 1.0);

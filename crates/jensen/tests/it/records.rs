@@ -1,4 +1,4 @@
-//! Records whose data come in blocks: the posterior equals that with all data in memory.
+//! Tests of records whose data are read in blocks. The posterior must equal the posterior with all data in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,7 +28,7 @@ const PROGRAM: &str = "
 
 const N: usize = 1000;
 
-/// Rows numbered from 0. Each block contains every fourth row.
+/// A source of rows that are numbered from 0, in which each block contains every fourth row.
 struct Rows {
     x: Vec<f64>,
     g: Vec<i64>,
@@ -75,7 +75,7 @@ impl Rows {
         (block..N).step_by(BLOCKS).collect()
     }
 
-    /// All data in order. `n` contains the numbers of the rows, as with blocks.
+    /// Returns all data in order. As for blocks, `n` contains the numbers of the rows.
     fn straight(&self) -> DataSet {
         let mut data = self.of(&(0..N).collect::<Vec<_>>());
         shared(&mut data);
@@ -169,7 +169,7 @@ fn the_density_is_that_of_all_records() {
     let blocks = in_blocks(PROGRAM, Rows::new()).unwrap();
     assert_close(&evaluated(blocks.density()), &evaluated(whole.density()));
 
-    // The batch contains records of several blocks and records in memory.
+    // The batch contains records of several blocks as well as records that are kept in memory.
     let batch: Vec<u32> = vec![3, 700, 20, 999, 0, 249, 250];
     let same: Vec<u32> = batch.iter().map(|n| order[*n as usize] as u32).collect();
     let expected = evaluated(&AllRecords::sample(whole.records(), same));

@@ -1,4 +1,4 @@
-//! Regressions, from a table to a posterior.
+//! Tests of regressions, from the table to the posterior.
 
 use jensen::blackbox::Init;
 use jensen::data::Adjacency;
@@ -17,15 +17,15 @@ impl Clock for Stopped {
     }
 }
 
-/// Returns numbers between −0.5 and 0.5 that fill the interval evenly.
+/// Returns numbers that are spread evenly over the interval from −0.5 to 0.5.
 pub fn noise(i: usize) -> f64 {
     ((i + 1) as f64 * 0.754_877_666_246_69).fract() - 0.5
 }
 
 pub const ROWS: usize = 60;
 
-/// Returns sixty rows with a predictor, a factor, groups, and a response for every kind of family. `of` rescales the
-/// response y, and `by` rescales the predictor.
+/// Returns sixty rows with a predictor, a factor, groups, and a response for every kind of family. The predictor is
+/// multiplied by `by`, and the response y is multiplied by `of`.
 pub fn table(by: f64, of: f64) -> Frame {
     let x: Vec<f64> = (0..ROWS).map(|i| 2.0 * noise(i)).collect();
     let g: Vec<String> = (0..ROWS).map(|i| format!("g{}", i % 6)).collect();
@@ -109,7 +109,7 @@ pub fn table(by: f64, of: f64) -> Frame {
         .into_iter()
         .map(|(name, column)| (name.to_owned(), column));
     let mut frame = Frame::new("table.csv", columns.collect()).unwrap();
-    // The graph consists of a triangle, a pair and a single region.
+    // The graph consists of a triangle, a pair of regions and a single region.
     let edges = [(0, 1), (1, 2), (2, 0), (3, 4)];
     let map = Adjacency::from_edges(6, &edges).unwrap();
     frame.graphs.insert("map.graph".to_owned(), map);
@@ -207,7 +207,7 @@ fn every_family_has_a_program_that_evaluates_with_its_replicates() {
         );
         let names: Vec<String> = program.variables().into_iter().map(|v| v.name).collect();
         assert!(names.contains(&"log_lik".to_owned()));
-        // A baseline hazard ends at the last time, so there are no replicates of responses after it.
+        // The baseline hazard ends at the last observed time, so responses after this time cannot be replicated.
         let has_replicates = names.contains(&"y_rep".to_owned());
         assert_eq!(has_replicates, family.name != "cox", "{}", family.name);
     }
@@ -298,7 +298,7 @@ fn terms_and_additions_have_programs_that_evaluate() {
 
 #[test]
 fn a_nonlinear_formula_gives_back_the_curve_of_the_data() {
-    // y = 2 exp(−1.5 t) + noise.
+    // The responses are y = 2 exp(−1.5 t) + noise.
     let t: Vec<f64> = (0..ROWS).map(|i| i as f64 / 20.0).collect();
     let y = |i: usize| 2.0 * (-1.5 * t[i]).exp() + 0.1 * noise(i);
     let columns = vec![
@@ -370,7 +370,7 @@ fn a_linear_regression_is_that_of_least_squares() {
     let fit = fitted(&request("gaussian", &["y ~ x"]), &frame, ResultFolder::None);
     assert!(fit.trusted(), "{:?}", fit.warnings());
     let (found, sd) = mean(&fit, "b[x]");
-    // The prior has a standard deviation of 2.5, and moves the slope by less than that.
+    // The prior has a standard deviation of 2.5 and shifts the slope by less than this tolerance.
     assert!(
         (found - slope).abs() < 0.1 * error,
         "{found} {slope} ± {error}"
@@ -383,8 +383,9 @@ fn a_linear_regression_is_that_of_least_squares() {
 #[test]
 fn units_change_nothing_but_units() {
     let asked = request("gaussian", &["y ~ x + (x | g)"]);
-    // Multiplication by powers of two keeps every digit, except in logarithms of scales. The chains of refined draws
-    // would amplify their rounding, so the test compares the approximation.
+    // Multiplication by a power of two changes no digit of a number, except in the logarithms of scales. The Markov
+    // chains of refined draws would amplify the rounding errors of these logarithms, so the test compares the
+    // approximation.
     let of = |frame: &Frame| {
         let program = compiled_for(&asked, frame, Some(RefineName::None)).unwrap();
         run(&program, ResultFolder::None)

@@ -1,4 +1,5 @@
-//! Effects of columns: the curves and averages of a fit in a folder, compared with its coefficients.
+//! Tests that compare the effects of columns with the coefficients of a fit. The effects are curves and averages that
+//! are computed from the folder of the fit.
 
 use jensen::job::ResultFolder;
 use jensen::regress::{
@@ -26,7 +27,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         row.unwrap_or_else(|| panic!("{column} {contrast}"))
             .estimate
     };
-    // The summaries of the fit use more draws than the folder stores.
+    // The tolerance is not smaller, because the summaries of the fit use more draws than the folder contains.
     for (column, contrast, label) in [
         ("x", "dY/dX", "b[x]"),
         ("f", "q - p", "b[fq]"),
@@ -45,7 +46,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         );
     }
     assert_eq!(found.len(), 3);
-    // Without the groups, the curve of x at the first level of f is a line.
+    // Without group effects, the curve of x at the first level of f is a straight line.
     let lines = curves(&folder, 1, Halt::default()).unwrap();
     let line = lines.iter().find(|line| line.column == "x").unwrap();
     let at = |point: usize| line.at[point].parse::<f64>().unwrap();
@@ -59,7 +60,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         );
         assert!(found.interval[0] < found.mean && found.mean < found.interval[1]);
     }
-    // Both use the same draws, so the line rises by the average slope.
+    // The curve and the average slope are computed from the same draws, so the line rises by the average slope.
     let rise = (line.expected[40].mean - line.expected[0].mean) / (at(40) - at(0));
     let slope = of("x", "dY/dX").mean;
     assert!((rise - slope).abs() < 1e-6 * slope.abs(), "{rise} {slope}");
@@ -78,7 +79,8 @@ fn effects_of_probabilities_are_averages_over_rows() {
         ResultFolder::new(Some(&folder)),
     );
     let found = effects(&folder, &frame, 1, Halt::default()).unwrap();
-    // The effect is the mean difference of predicted probabilities between all rows at level p and all rows at level q.
+    // The effect is the mean difference between the probabilities that are predicted for all rows at level p and for
+    // all rows at level q.
     let predicted = |level: &str| {
         let lines = curves(&folder, 1, Halt::default()).unwrap();
         let line = lines.iter().find(|line| {
@@ -95,7 +97,7 @@ fn effects_of_probabilities_are_averages_over_rows() {
         .find(|e| e.contrast == "q - p")
         .unwrap()
         .estimate;
-    // The rows fill the range of x evenly, like the curve.
+    // The rows are spread evenly over the range of x, as are the points of the curve.
     let expected = predicted("q") - predicted("p");
     assert!(
         (contrast.mean - expected).abs() < 0.02,
@@ -119,7 +121,7 @@ fn categories_have_an_effect_each_and_these_sum_to_none() {
     let sum: f64 = found.iter().map(|e| e.estimate.mean).sum();
     assert!(found.len() > 2 && found.iter().all(|e| e.category.is_some()));
     assert!(sum.abs() < 1e-6, "{sum}");
-    // Larger x have higher grades.
+    // Rows with larger values of x have higher grades.
     assert!(found[0].estimate.mean < 0.0 && found[found.len() - 1].estimate.mean > 0.0);
 }
 
@@ -140,7 +142,7 @@ fn a_prior_that_pulls_is_named_and_a_weak_one_is_not() {
     assert_eq!(moved(&[]), []);
     let found = moved(&["b ~ normal(0, 0.1)"]);
     let slope = found.iter().find(|s| s.name == "b[x]").unwrap();
-    // The data suggest a slope of 1.5, so a stronger prior makes the slope smaller.
+    // The data suggest a slope of 1.5, so raising the prior to a higher power makes the slope smaller.
     assert!(slope.shift < -0.3, "{slope:?}");
 }
 

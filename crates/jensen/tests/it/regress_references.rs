@@ -1,5 +1,5 @@
-//! Regressions compared with long NUTS runs of the programs that brms writes for the same formulas and priors.
-//! `tools/peers/regress.py` stores the references.
+//! Tests that compare regressions with long NUTS runs of the programs that brms generates for the same formulas and
+//! priors. The script `tools/peers/regress.py` stores the references.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::regress::fitted;
 
-/// The intercept of this case has long tails, because the dependence between its regions may be nearly complete.
+/// The case in which the intercept has long tails, because the dependence between the regions may be nearly complete.
 const LONG_TAILS: &str = "map_escar";
 
 fn compare(first: usize) {
@@ -26,15 +26,15 @@ fn compare(first: usize) {
     for case in cases.iter().skip(first).step_by(4) {
         let name = case["name"].as_str().unwrap();
         if name == "decisions" {
-            // The second derivatives of a diffusion's density take fourteen processor seconds here.
-            // `tools/peers/regress.py` compares this case.
+            // This case is skipped, because the second derivatives of the density of a diffusion take fourteen seconds
+            // of processor time. The script `tools/peers/regress.py` compares it.
             continue;
         }
         let request = Request {
             formulas: words(&case["formulas"]),
             family: Some(case["family"].as_str().unwrap().to_owned()),
             priors: words(&case["priors"]),
-            // Replicates take most of the time, and the test does not compare them.
+            // Replicates would take most of the time, and the test does not compare them.
             pointwise: Some(false),
             ..Request::default()
         };
@@ -56,8 +56,8 @@ fn compare(first: usize) {
                 let number = |at: usize| row[at].as_f64().unwrap();
                 let (mean, sd, mcse) = (number(0), number(1), number(2));
                 let error = mcse.hypot(own.mcse.unwrap_or(0.05 * sd));
-                // Four and a half standard errors, because some 150 means are compared, plus the rounding of the stored
-                // data.
+                // The tolerance is four and a half standard errors, because about 150 means are compared, plus the
+                // rounding error of the stored data.
                 assert!(
                     (own.mean - mean).abs() < 4.5 * error + 0.01 * sd,
                     "{name}: {} is {} ± {}, by NUTS {mean} ± {sd}, {:.1} errors",
@@ -66,8 +66,8 @@ fn compare(first: usize) {
                     own.sd,
                     (own.mean - mean).abs() / error
                 );
-                // The draws do not determine the standard deviation of a distribution with long tails, which NUTS also
-                // leaves uncertain. It may be absent in this case only.
+                // In this case only, the standard deviation may be absent. The draws do not determine the standard
+                // deviation of a distribution with long tails, and the estimate by NUTS is also uncertain.
                 if own.undefined.is_some() && name == LONG_TAILS {
                     let tail = own.tail_khat.unwrap_or(0.0);
                     assert!(

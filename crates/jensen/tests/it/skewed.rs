@@ -1,4 +1,5 @@
-//! Effects of many groups with few counts each. Their posteriors are skewed, and so is the approximation.
+//! Tests of the effects of many groups with few counts each. The posteriors of the effects are skewed, and so is the
+//! approximation.
 
 use jensen::blackbox::RefineWhen;
 use jensen::math::rng::{Purpose, Stream};
@@ -13,7 +14,7 @@ model {
   target += normal_lpdf(r | 0, tau) + poisson_log_lpmf(y | alpha + r);
 }";
 
-/// Counts with rates exp(0.8 + 0.7 x) for standard normal x.
+/// Returns counts whose rates are exp(0.8 + 0.7 x) for standard normal x.
 fn counts(groups: usize) -> Vec<u64> {
     let mut stream = Stream::new(3, Purpose::new("rare counts"), 0, 0);
     let mut count = |_| {
@@ -29,8 +30,8 @@ fn counts(groups: usize) -> Vec<u64> {
     (0..groups).map(&mut count).collect()
 }
 
-/// Returns the log evidence, and the mean and standard deviation of tau, by the trapezoidal rule over alpha, log tau
-/// and the effect of a group.
+/// Returns the log evidence, and the mean and standard deviation of tau. They are computed by the trapezoidal rule over
+/// alpha, log tau and the effect of a group.
 fn exact(counts: &[u64]) -> [f64; 3] {
     let log_two_pi = (2.0 * std::f64::consts::PI).ln();
     let mut distinct: Vec<(u64, usize)> = Vec::new();
@@ -83,8 +84,8 @@ fn exact(counts: &[u64]) -> [f64; 3] {
     ]
 }
 
-/// Six hundred groups of one count each. With a Gaussian for each effect given alpha and tau, the ELBO is some three
-/// nats below the evidence, and the weights are unusable.
+/// The data contain six hundred groups with one count each. If each effect had a Gaussian distribution given alpha and
+/// tau, the ELBO would be about three nats below the evidence, and the weights would be unusable.
 #[test]
 fn effects_of_rare_counts_are_trusted_without_refinement() {
     let counts = counts(600);

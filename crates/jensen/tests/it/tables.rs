@@ -1,4 +1,4 @@
-//! Small tables with known answers, with which a trusted fit must agree.
+//! Tests of small tables with known answers, with which every trusted fit must agree.
 #![cfg(feature = "full")]
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::common::alone;
 
-/// See `models/tables/README.md`.
+/// A case, whose format is described in `models/tables/README.md`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {

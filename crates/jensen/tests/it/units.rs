@@ -1,5 +1,5 @@
-//! The units of a table contain no information: other origins and scales change the ELBO by the known Jacobian, and
-//! predictions by the map.
+//! Tests that the units of a table contain no information. Other origins and scales change the ELBO by the known
+//! Jacobian and the predictions by the known map.
 #![cfg(feature = "full")]
 
 use std::path::PathBuf;
@@ -42,14 +42,14 @@ fn groups() -> (Vec<Vec<f64>>, Vec<f64>) {
     (columns, sds)
 }
 
-/// An origin, in standard deviations, and a scale of every column.
+/// The origin, in standard deviations, and the scale of every column.
 const UNITS: [[(f64, f64); 3]; 3] = [
     [(0.0, 1.0), (1e6, 1e-6), (-1e6, 1e6)],
     [(1e6, 1e6), (1e6, -1e6), (1e6, 1e6)],
     [(3.0, 1e-6), (-1e3, -2.5), (1e6, 1e-6)],
 ];
 
-/// The columns in other units, the maps x → c + d x, and Σ log |d|.
+/// The columns in other units, the maps x → c + d x, and the sum Σ log |d|.
 type Mapped = (Vec<Vec<f64>>, Vec<(f64, f64)>, f64);
 
 fn mapped(columns: &[Vec<f64>], sds: &[f64], units: &[(f64, f64)]) -> Mapped {
@@ -74,8 +74,8 @@ fn points(columns: &[Vec<f64>]) -> Points {
     Points::of_table(&table(columns), &PointRequest::default()).unwrap()
 }
 
-/// Values must agree to this share of a standard deviation, and the ELBO to this number of nats. A column 10⁶ standard
-/// deviations from 0 keeps ten of its digits.
+/// The tolerance for values in standard deviations, and for the ELBO in nats. If the mean of a column is 10⁶ standard
+/// deviations away from 0, ten significant digits of its variation remain.
 const CLOSE: f64 = 1e-6;
 
 fn near(x: f64, y: f64, scale: f64) {
@@ -247,7 +247,7 @@ fn binary_factors_depend_on_no_scale() {
             near(y, scale * x, 5.0 * scale);
         }
     }
-    // Columns with another origin are not sums of factors, and the fit reports this.
+    // Columns with another origin are not sums of factors. The fit reports this.
     let far: Vec<Vec<f64>> = columns
         .iter()
         .map(|x| x.iter().map(|x| x + 1e4).collect())
@@ -288,7 +288,7 @@ fn factor_analysis_does_not_depend_on_units() {
             "{:?}",
             summary.judgement.warnings
         );
-        // The fit starts at the closed form of principal components.
+        // The iterations start at the solution of principal component analysis, which has a closed form.
         assert!(summary.iterations < 60, "{}", summary.iterations);
         summary
     };
@@ -301,7 +301,7 @@ fn factor_analysis_does_not_depend_on_units() {
     for units in &UNITS {
         let (there, maps, logs) = mapped(&columns, &[1.0; 3], units);
         let other = fit(&there);
-        // EM ends at a tolerance of 10⁻⁴ nats per iteration.
+        // The EM iterations end with a tolerance of 10⁻⁴ nats per iteration.
         assert!((other.bound + 150.0 * logs - own.bound).abs() < 1e-2);
         let sign = (other.loadings[0][0] * maps[0].1 * own.loadings[0][0]).signum();
         for (c, &(o, d)) in maps.iter().enumerate() {
@@ -341,11 +341,11 @@ fn autoencoders_do_not_depend_on_units() {
     };
     let (own, means) = fit(&columns);
     for units in &UNITS {
-        // With a negative scale the networks would see the mirror image and learn other weights.
+        // If a scale were negative, the networks would receive the mirror image and learn other weights.
         let units: Vec<(f64, f64)> = units.iter().map(|(c, d)| (*c, d.abs())).collect();
         let (there, maps, logs) = mapped(&columns, &sds, &units);
         let (other, means_there) = fit(&there);
-        // The fit uses single precision, and some hundred steps accumulate rounding errors.
+        // The fit uses single precision, and rounding errors accumulate over several hundred steps.
         let off = other.bound.unwrap() + logs - own.bound.unwrap();
         assert!(off.abs() < 1e-2, "{off}");
         let plain = |s: &jensen::vae::VaeSummary| s.judgement.baseline.clone().unwrap().score;
@@ -410,7 +410,7 @@ fn whoever_standardised_already_turns_it_off() {
     };
     let (own, off) = (fit(None), fit(Some(Standardise::Off)));
     assert!(off.0.units.change_nothing() && !own.0.units.change_nothing());
-    // The prior is in units of the columns' variances, so the fit is the same.
+    // The prior is in units of the variances of the columns, so the fit does not depend on the units.
     near(off.1.elbo.unwrap(), own.1.elbo.unwrap(), 1.0);
 }
 

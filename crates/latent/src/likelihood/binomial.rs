@@ -38,7 +38,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Returns the likelihood of y successes in `trials`, each of which succeeds with probability 1/(1 + exp(−η)).
+    /// Returns the likelihood of y successes in a number of independent trials, each of which succeeds with probability
+    /// 1/(1 + exp(−η)).
     pub fn binomial() -> Self {
         Self::of(&ROW, &[])
     }

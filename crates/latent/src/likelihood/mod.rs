@@ -1,8 +1,9 @@
 //! Likelihoods: the density of an observation given its linear predictor η.
 //!
-//! Each likelihood is a [`LikelihoodRow`] in its own file. To add one, write the file and list it in [`ROWS`]. All code
-//! that depends on the likelihood, here and in dependent crates, uses the row. The row contains names and help texts,
-//! allowed responses, densities and means, sites, and derivatives with respect to parameters.
+//! Each likelihood is a [`LikelihoodRow`] in its own file. To add a likelihood, write such a file and list its row in
+//! [`ROWS`]. All code that depends on the likelihood, in this crate and in dependent crates, reads the row. The row
+//! contains names and help texts, the allowed responses, densities and means, sites, and derivatives with respect to
+//! parameters.
 //!
 //! | file | y given η |
 //! | --- | --- |
@@ -62,11 +63,11 @@ static ROWS: &[&LikelihoodRow] = &[
 
 const MOST: usize = 2;
 
-/// The density of one observation given its linear predictor η, with its parameters.
+/// The density of one observation given its linear predictor η, including the values of the parameters.
 #[derive(Clone, Copy)]
 pub struct Likelihood {
     row: &'static LikelihoodRow,
-    /// The parameters in the row's order, followed by zeros.
+    /// The parameters in the order of the likelihood's row, followed by zeros.
     values: [f64; MOST],
     /// Number of categories, including the reference, or 0 if responses are not categories.
     categories: usize,
@@ -91,19 +92,19 @@ impl Likelihood {
         }
     }
 
-    /// Returns one of each likelihood with common parameters: unit variance, size, shape and scale, three categories,
-    /// and four degrees of freedom.
+    /// Returns every likelihood once, with common parameter values: unit variance, size, shape and scale, three
+    /// categories, and four degrees of freedom.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter()
             .map(|row| Self::of(row, row.usual).with_categories(3))
     }
 
-    /// Returns the name on the command line.
+    /// Returns the name of the likelihood on the command line.
     pub fn name(self) -> &'static str {
         self.row.name
     }
 
-    /// Returns the likelihood with this name, at the parameters of [`all`](Self::all).
+    /// Returns the likelihood with this name, with the parameter values of [`all`](Self::all).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::all().find(|l| l.name() == name)
     }
@@ -113,12 +114,12 @@ impl Likelihood {
         self.row.law
     }
 
-    /// Returns the available bounds. The first one is the default.
+    /// Returns the bounds that the likelihood supports, starting with the default.
     pub fn bounds(self) -> &'static [SiteBound] {
         self.row.bounds
     }
 
-    /// Returns the names of the parameters, which are all positive.
+    /// Returns the names of the likelihood's parameters. All parameters are positive.
     pub fn parameters(self) -> &'static [&'static str] {
         self.row.parameters
     }
@@ -131,7 +132,7 @@ impl Likelihood {
     /// Replaces the parameters of the likelihood.
     ///
     /// # Panics
-    /// Panics if their number differs from that of [`parameters`](Self::parameters).
+    /// Panics if `values` does not have one element per name in [`parameters`](Self::parameters).
     #[must_use]
     pub fn with_values(self, values: &[f64]) -> Self {
         assert_eq!(values.len(), self.parameters().len(), "likelihood values");
@@ -141,7 +142,7 @@ impl Likelihood {
         }
     }
 
-    /// Returns the value of parameter `k` that corresponds to 1 if responses are measured in `unit`.
+    /// Returns the value of parameter `k` that becomes 1 when responses are divided by `unit`.
     pub fn unit_of(self, k: usize, unit: f64) -> f64 {
         unit.powf(self.row.priors[k].power)
     }
@@ -151,7 +152,7 @@ impl Likelihood {
         &self.row.priors[k].usual
     }
 
-    /// Returns the quantity that defines a penalised-complexity prior of parameter `k`.
+    /// Returns the tail that defines a penalised-complexity prior of parameter `k`.
     pub fn tail_of(self, k: usize) -> Tail {
         self.row.priors[k].tail
     }
@@ -180,18 +181,18 @@ impl Likelihood {
         }
     }
 
-    /// Returns the number of linear predictors of one observation. Categories have one predictor each, except the last
-    /// one, which is the reference.
+    /// Returns the number of linear predictors of one observation. A categorical response has one predictor for each
+    /// category except the last, which is the reference.
     pub fn predictors(self) -> usize {
         self.categories().map_or(1, |k| k.saturating_sub(1))
     }
 
-    /// Whether log p is concave in η, so that no site has negative curvature.
+    /// Whether log p is concave in η. If it is, no site has negative curvature.
     pub fn is_log_concave(self) -> bool {
         self.row.log_concave
     }
 
-    /// Returns the factor of an observation's mean: its exposure, its number of trials, or 1.
+    /// Returns the factor by which an observation's size multiplies its mean: the exposure, the number of trials, or 1.
     pub fn size(self, exposure: f64, trials: f64) -> f64 {
         match self.row.size {
             Size::One => 1.0,
@@ -205,20 +206,20 @@ impl Likelihood {
         self.row.size
     }
 
-    /// Computes the mean of an observation of size 1, or for stochastic volatility, whose mean is 0, the standard
-    /// deviation.
+    /// Computes the mean of an observation of size 1. For stochastic volatility, whose mean is 0, the function returns
+    /// the standard deviation instead.
     pub fn mean(self, eta: f64) -> f64 {
         (self.row.mean)(eta)
     }
 
-    /// Computes log p(y | η) of an observation of this size with all constants, in nats. The result is NaN for
-    /// categories, which have several η.
+    /// Computes log p(y | η) with all constants, in nats, for an observation of this size. The result is NaN for
+    /// categories, which depend on several linear predictors.
     pub fn log_density(self, eta: f64, y: f64, size: f64) -> f64 {
         (self.row.log_density)(&self.values, eta, y, size)
     }
 
-    /// Returns the requirement on a response that `y` violates, if any. `trials` is the number of trials of a binomial
-    /// count.
+    /// Returns the requirement that the response `y` violates, if there is one. `trials` is the number of trials of a
+    /// binomial count.
     pub fn refuses(self, y: f64, trials: f64) -> Option<String> {
         self.row.response.refuses(y, trials, self.categories)
     }
@@ -326,7 +327,8 @@ mod tests {
         }
     }
 
-    /// With variance zero, every bound is −log p, and its derivative with respect to the mean is that of −log p.
+    /// With variance zero, every bound equals −log p, and its derivative with respect to the mean equals the derivative
+    /// of −log p.
     #[test]
     fn forms_are_the_densities() {
         let responses = [0.0, 1.0, 2.0, 5.0, 0.7, 0.2, -1.3];
@@ -358,7 +360,7 @@ mod tests {
                     let minus = |eta: f64, y: f64| -likelihood.log_density(eta, y, size);
                     let values = sites.values(&vec![eta; n], &vec![0.0; n]);
                     for (value, y) in values.iter().zip(&response) {
-                        // The pieces are up to 1e-4 per trial above the function.
+                        // The pieces of the piecewise bound exceed the function by up to 1e-4 per trial.
                         let slack = if *bound == SiteBound::Piecewise {
                             2e-3
                         } else {

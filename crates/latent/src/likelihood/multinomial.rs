@@ -33,8 +33,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Returns the likelihood y ∈ {0, …, categories − 1} with log odds η_k relative to the last category. An
-    /// observation has categories − 1 linear predictors.
+    /// Returns the likelihood of a category y ∈ {0, …, categories − 1} with log odds η_k relative to the last category.
+    /// An observation has categories − 1 linear predictors.
     pub fn multinomial(categories: usize) -> Self {
         Self::of(&ROW, &[]).with_categories(categories)
     }

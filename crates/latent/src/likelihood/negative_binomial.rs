@@ -53,8 +53,8 @@ fn logistic(size: f64, data: &Observations, i: usize) -> Logistic {
     }
 }
 
-/// The envelope theorem applies through y, n = y + r, t = log(r/e) and the constant. With F the bound on n E log(1 +
-/// e^x), `df/dr = y/r + F/n − f_x/r + ψ(r) − ψ(y+r)`, `f_x = ∂F/∂x`.
+/// The parameter r enters through y, n = y + r, t = log(r/e) and the constant, and the envelope theorem applies. If F
+/// is the bound on n E log(1 + e^x), then `df/dr = y/r + F/n − f_x/r + ψ(r) − ψ(y+r)` with `f_x = ∂F/∂x`.
 fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
     let (size, y) = (p[0], &at.data.response);
     let values = at.sites.values(at.m, at.v);

@@ -1,4 +1,4 @@
-//! Binary outcomes with a normal threshold.
+//! Binary outcomes with the probability Φ(η).
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::simd::F64x8;

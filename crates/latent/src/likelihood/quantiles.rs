@@ -1,29 +1,30 @@
-//! Distribution functions of observations and their inverses, given a linear predictor or averaged over its posterior.
+//! Distribution functions of observations and their inverses, either for a known linear predictor or averaged over the
+//! predictor's posterior.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::special::{gauss, inv_phi, phi};
 
 use super::{Likelihood, Response};
 
-/// Number of standard deviations on either side of a linear predictor's mean over which expectations integrate. A mass
-/// of 4e-10 is beyond.
+/// Expectations integrate over this many standard deviations on either side of a linear predictor's mean. A mass of
+/// 4e-10 lies beyond.
 const REACH: f64 = 6.25;
 
-/// Number of cells for the search for the rise of a distribution function.
+/// Number of cells in which the search looks for the rise of a distribution function.
 const CELLS: usize = 16;
 
 /// A distribution function within this distance of 0 or 1 counts as constant.
 const LEVEL: f64 = 1e-11;
 
-/// Number of times that the search halves the cells in which the rise begins and ends.
+/// Number of times that the search halves the two cells in which the rise begins and ends.
 const HALVINGS: usize = 14;
 
-/// Number of panels of ten points over the rise.
+/// Number of panels, of ten points each, into which the rise is divided.
 const PANELS: usize = 6;
 
 const CLOSE: f64 = 1e-9;
 
-/// The distribution of an observation with a normal linear predictor, which is its posterior predictive distribution.
+/// The distribution of an observation whose linear predictor is normal. It is the posterior predictive distribution.
 #[derive(Clone, Debug)]
 pub struct Predictive {
     likelihood: Likelihood,
@@ -33,8 +34,8 @@ pub struct Predictive {
 }
 
 impl Likelihood {
-    /// Computes P(Y ≤ y | η) of an observation of this size. The result is NaN for binary responses and categories,
-    /// whose probabilities are their [`mean`](Self::mean).
+    /// Computes P(Y ≤ y | η) for an observation of this size. The result is NaN for binary responses and categories,
+    /// for which the [`mean`](Self::mean) is the probability.
     pub fn distribution(self, eta: f64, y: f64, size: f64) -> f64 {
         let whole = matches!(self.response(), Response::Count | Response::Trials);
         if self.has_quantiles() && y < 0.0 && self.response() != Response::Number {
@@ -44,15 +45,16 @@ impl Likelihood {
         (self.row.distribution)(&self.values, eta, y, size)
     }
 
-    /// Whether quantiles of observations contain more information than their mean. This is true except for binary
-    /// responses and categories.
+    /// Whether quantiles of an observation contain more information than its mean. This is true for all responses
+    /// except binary responses and categories.
     pub fn has_quantiles(self) -> bool {
         !matches!(self.response(), Response::Binary | Response::Category)
     }
 }
 
 impl Predictive {
-    /// Creates the distribution of an observation of this size with η ~ N(mean, sd²). If `sd` is 0, η is known.
+    /// Creates the distribution of an observation of this size with η ~ N(mean, sd²). A standard deviation of 0 means
+    /// that η is known.
     pub fn new(likelihood: Likelihood, mean: f64, sd: f64, size: f64) -> Self {
         Self {
             likelihood,
@@ -86,7 +88,8 @@ impl Predictive {
 
     /// Computes the least y with P(Y ≤ y) ≥ p, for 0 < p < 1. The result is NaN for binary responses and categories.
     ///
-    /// The result is exact for counts. For real numbers its error is 1e-9 relative to the distance from the middle.
+    /// The result is exact for counts. For real numbers the error is 1e-9 relative to the distance of the quantile from
+    /// the middle of the distribution.
     pub fn quantile(&self, p: f64) -> f64 {
         if let Some((mean, sd)) = self.normal() {
             return mean + sd * inv_phi(p);
@@ -120,8 +123,8 @@ impl Predictive {
         high
     }
 
-    /// Finds the quantile of a real number by a bracket and the secant method, in which the value at the retained end
-    /// is halved (Illinois).
+    /// Finds the quantile of a continuous response by bracketing and the secant method, which halves the value at the
+    /// retained end (the Illinois algorithm).
     fn between(&self, p: f64) -> f64 {
         let excess = |y: f64| self.distribution(y) - p;
         let positive = self.likelihood.response() != Response::Number;
@@ -191,15 +194,15 @@ fn logarithmic(excess: impl Fn(f64) -> f64, high: f64) -> f64 {
 
 /// Computes the expectation of a monotone function of a standard normal variable.
 ///
-/// In constant parts the integral is the value times a probability. The remaining part, where the function rises or
-/// falls, is small for large counts, and the function is smooth there.
+/// Where the function is constant, the integral is its value times a probability. The remaining interval, in which the
+/// function rises or falls, is short for large counts, and the function is smooth there.
 fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let cell = 2.0 * REACH / CELLS as f64;
     let position = |k: usize| -REACH + cell * k as f64;
     let (low, high) = (f(-REACH), f(REACH));
     let values: Vec<f64> = (0..=CELLS).map(|k| f(position(k))).collect();
     let level = |x: f64, end: f64| (x - end).abs() <= LEVEL;
-    // The last position before which the function is level, and the first position after which it is level.
+    // The last position before which the function is constant, and the first position after which it is constant.
     let first = values.iter().take_while(|x| level(**x, low)).count() - 1;
     let last = CELLS + 1 - values.iter().rev().take_while(|x| level(**x, high)).count();
     if first >= last {

@@ -9,7 +9,7 @@ use crate::site::multinomial::Multinomial;
 use crate::site::{SiteBound, Sites};
 use crate::{Likelihood, Observations, PriorDensity, Tail};
 
-/// The definition of a likelihood. Functions receive its parameters in the row's order.
+/// The definition of a likelihood. Its functions receive the parameters in the row's order.
 pub(crate) struct LikelihoodRow {
     pub name: &'static str,
     pub law: &'static str,
@@ -26,8 +26,8 @@ pub(crate) struct LikelihoodRow {
     pub mean: fn(f64) -> f64,
     /// log p(y | η) with all constants, as a function of the parameters, η, y and the size.
     pub log_density: fn(&[f64], f64, f64, f64) -> f64,
-    /// P(Y ≤ y | η), as a function of the parameters, η, y and the size. For counts, y is an integer of at least 0. The
-    /// result is NaN for binary responses and categories, whose means are their probabilities.
+    /// P(Y ≤ y | η) as a function of the parameters, η, y and the size. For counts, y is a non-negative integer. The
+    /// result is NaN for binary responses and for categories, whose means are probabilities.
     pub distribution: fn(&[f64], f64, f64, f64) -> f64,
     pub form: fn(&Likelihood, &Observations) -> Form,
     pub by_parameters: fn(&[f64], &Fitted<'_>) -> Vec<f64>,
@@ -36,11 +36,12 @@ pub(crate) struct LikelihoodRow {
 pub(crate) struct ParameterPrior {
     pub power: f64,
     pub tail: Tail,
-    /// The default prior, for a response with unit variance.
+    /// The default prior of the parameter, for a response with unit variance.
     pub usual: PriorDensity,
 }
 
-/// −log 0.01 / 3: a standard deviation above three times the response's has probability 1 %, as for latent parts.
+/// −log 0.01 / 3. With this rate, a standard deviation exceeds three times the response's standard deviation with
+/// probability 1 %, as for the parts of the prior.
 const RATE: f64 = 1.535_056_728_662_697;
 
 pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
@@ -61,7 +62,8 @@ pub(super) const NOISE_SCALE: ParameterPrior = ParameterPrior {
     },
 };
 
-/// The size or shape of a gamma distribution with mean 1, whose standard deviation is the inverse of its root.
+/// The prior for the size or shape of a gamma distribution with mean 1. The standard deviation of this distribution is
+/// 1/√shape.
 pub(super) const FRAILTY: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: -0.5 },
@@ -150,7 +152,7 @@ impl Response {
     }
 }
 
-/// The size of an observation, which is the factor of its mean.
+/// The size of an observation: the factor by which its mean is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Every observation has size 1.
@@ -161,15 +163,15 @@ pub enum Size {
     Trials,
 }
 
-/// −log p of all observations as a function of η, by the form of site that it allows.
+/// −log p of all observations as a function of η, with one variant for each form of site.
 pub(crate) enum Form {
-    /// The expectation has a closed form and a conjugate.
+    /// The expectation has a closed form, and so does its conjugate.
     Convex(Vec<Convex>),
     /// `−y (η−t) + n log(1 + e^(η−t)) + c`.
     Logistic(Vec<Logistic>),
-    /// Any smooth function, whose expectations need quadrature.
+    /// Any smooth function, whose expectations are computed by quadrature.
     Smooth(Arc<dyn Potentials>),
-    /// `log Σ_k e^(η_k)` minus the η of the observed category.
+    /// `log Σ_k e^(η_k)` minus the η_k of the observed category.
     Categorical(Vec<Multinomial>),
 }
 

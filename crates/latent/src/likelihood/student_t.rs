@@ -51,7 +51,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Returns the likelihood y = η + scale · t, where t has `degrees` of freedom.
+    /// Returns the likelihood y = η + scale · t, where t has a Student t distribution with `degrees` degrees of
+    /// freedom.
     pub fn student_t(degrees: f64, scale: f64) -> Self {
         Self::of(&ROW, &[degrees, scale])
     }
@@ -84,7 +85,7 @@ impl Potential for Tails {
         )
     }
 
-    /// The logarithm's argument vanishes at y ± i s √ν.
+    /// The argument of the logarithm vanishes at y ± i s √ν.
     fn width(&self) -> f64 {
         self.scale * self.degrees.sqrt()
     }

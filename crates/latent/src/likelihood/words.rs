@@ -1,4 +1,4 @@
-//! Likelihoods in text form, both readable and stored.
+//! Likelihoods in text form: the notation of the command line, and the stored form.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::{Likelihood, Response};
 const CATEGORIES: &str = "categories";
 
 impl fmt::Display for Likelihood {
-    /// Uses the syntax of the command line, such as `gaussian(variance=0.1)`.
+    /// Writes the likelihood in the syntax of the command line, such as `gaussian(variance=0.1)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         let values = self.values();

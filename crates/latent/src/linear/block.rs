@@ -3,8 +3,8 @@
 use super::design;
 use crate::{Dense, Design};
 
-/// In addition to its diagonal d, `D` adds `coupling[g] · 11ᵀ` to the block of observation g, whose `size` predictors
-/// are adjacent. A scalar site has no coupling.
+/// The matrix D is diagonal, except that it adds `coupling[g] · 11ᵀ` to the block of observation g, whose `size`
+/// predictors are adjacent. A scalar site has no coupling.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Block {
     pub size: usize,
@@ -23,7 +23,7 @@ impl Block {
         }
     }
 
-    /// Computes κ = `c/(1 + c Σw)` of every block, with which `D⁻¹ = diag w − κ w wᵀ`.
+    /// Computes κ = `c/(1 + c Σw)` for every block. With it, `D⁻¹ = diag w − κ w wᵀ`.
     fn correction(&self, weight: &[f64]) -> Vec<f64> {
         self.coupling
             .iter()

@@ -1,4 +1,4 @@
-//! Products with the design matrix in any form.
+//! Products with the design matrix, in each form in which it is stored.
 
 use rayon::prelude::*;
 
@@ -31,7 +31,7 @@ pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     }
 }
 
-/// Returns Wᵀ as a sparse matrix, in which column n has the latent variables that predictor n depends on.
+/// Returns Wᵀ as a sparse matrix. Its column n contains the latent variables on which predictor n depends.
 pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
     match design {
         Design::Identity => Sparse::identity(latents),
@@ -99,7 +99,7 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
         }
         Design::Sparse(w) => w.mul_t(x),
         Design::Dense(w) => {
-            // In a loop over blocks, memory delivers x once instead of once per column.
+            // A loop over blocks reads x from memory once instead of once per column.
             let parts: Vec<Vec<f64>> = (0..w.rows.div_ceil(CHUNK))
                 .into_par_iter()
                 .map(|c| {
@@ -126,7 +126,7 @@ pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> De
     }
 }
 
-/// Number of rows to scale and multiply at a time, so that the scaled copy remains in the cache.
+/// Number of rows that are scaled and multiplied at a time. The scaled copy of this many rows stays in the cache.
 const ROWS: usize = 1024;
 
 /// Computes the weighted Gram matrix Wᵀ diag(weight) W with both triangles, in N L² operations for a dense design.
@@ -155,7 +155,7 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
             }
         }
         Design::Dense(w) => {
-            // One task sums each of a fixed number of groups of chunks, and the sums are added in order.
+            // Each task sums a fixed number of chunks, and the sums are then added in order.
             let tasks = w.rows.div_ceil(64 * ROWS).max(8).min(w.rows.div_ceil(ROWS));
             let span = w.rows.div_ceil(ROWS).div_ceil(tasks) * ROWS;
             let parts: Vec<Dense> = (0..w.rows.div_ceil(span))
@@ -200,7 +200,7 @@ fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     out
 }
 
-/// Computes `|Cᵀ w_n|²` for every row w_n of W, with C of L rows, in N L² operations for a dense design.
+/// Computes `|Cᵀ w_n|²` for every row w_n of W, where C has L rows. A dense design takes N L² operations.
 pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     let of_latent = || -> Vec<f64> {
         let mut out = vec![0.0; c.rows];
@@ -266,7 +266,7 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     }
 }
 
-/// Computes W Kᵀ for a matrix K of rows over the latent variables, with one column per row of K.
+/// Computes W Kᵀ for a matrix K whose rows are vectors of latent variables. The result has one column per row of K.
 pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
     let transposed = super::wide::transpose(k);
     let columns: Vec<Vec<f64>> = (0..k.rows)

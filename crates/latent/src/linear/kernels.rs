@@ -1,4 +1,4 @@
-//! Dense factorisations and products, in parallel on the caller's thread pool.
+//! Dense factorisations and products. They run in parallel on the caller's thread pool.
 
 use std::ops::Range;
 
@@ -19,19 +19,20 @@ use rayon::prelude::*;
 
 use crate::Dense;
 
-/// Number of elements in a chunk of element-wise loops. It is fixed, so that sums do not depend on the number of
-/// threads.
+/// Number of elements in a chunk of an element-wise loop. The number is fixed, so that sums do not depend on the number
+/// of threads.
 pub(crate) const CHUNK: usize = 4096;
 
 const MANY: usize = 16 * CHUNK;
 
-/// Small problems stay on one thread, because below some hundred rows synchronisation costs as much as it saves.
+/// Returns the parallelism for matrices of size `n`. Small problems stay on one thread: below a few hundred rows,
+/// synchronisation costs as much as parallelism saves.
 pub(crate) fn parallelism(n: usize) -> Par {
     if n < 400 { Par::Seq } else { Par::rayon(0) }
 }
 
 /// Replaces the lower triangle of a symmetric matrix by its Cholesky factor, in n³/3 operations. The strict upper
-/// triangle does not change. The result is `None` if the matrix is not positive definite.
+/// triangle does not change. Returns `None` if the matrix is not positive definite.
 pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
     let par = parallelism(a.rows);
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(
@@ -47,7 +48,7 @@ pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
         Default::default(),
     )
     .ok()?;
-    // NaN pivots pass the comparisons.
+    // The factorisation does not detect pivots that are NaN.
     (0..a.rows)
         .all(|i| a.get(i, i).is_finite() && a.get(i, i) > 0.0)
         .then_some(())
@@ -57,7 +58,7 @@ pub(crate) fn log_determinant(factor: &Dense) -> f64 {
     2.0 * (0..factor.rows).map(|i| factor.get(i, i).ln()).sum::<f64>()
 }
 
-/// Computes the inverse of the factorised matrix with both triangles, in 2n³/3 operations.
+/// Computes both triangles of the inverse from the Cholesky factor, in 2n³/3 operations.
 pub(crate) fn inverse_of(factor: &Dense) -> Dense {
     let mut out = Dense::zeros(factor.rows, factor.rows);
     inverse_into(factor, &mut out);
@@ -77,7 +78,7 @@ pub(crate) fn inverse_into(factor: &Dense, out: &mut Dense) {
     mirror(out);
 }
 
-/// Computes the diagonal of the inverse of the factorised matrix, in n³/3 operations. The lower triangle of `room`
+/// Computes the diagonal of the inverse from the Cholesky factor, in n³/3 operations. The lower triangle of `room`
 /// receives L⁻¹.
 pub(crate) fn inverse_diagonal(factor: &Dense, room: &mut Dense) -> Vec<f64> {
     let n = factor.rows;
@@ -120,7 +121,7 @@ pub(crate) fn solve(factor: &Dense, b: &mut [f64]) {
     solve_lower_transposed(factor, b);
 }
 
-/// Reborrowing under a name that does not need faer's trait at every use.
+/// Gives reborrowing a name that does not require faer's trait at every use.
 trait Reborrow {
     fn rb_mut_view(&mut self) -> MatMut<'_, f64>;
 }
@@ -144,7 +145,7 @@ pub(crate) fn product(
     faer::linalg::matmul::matmul(out, accumulate, a, b, scale, par);
 }
 
-/// Computes the lower triangle of `out (+)= scale · a b`, for products that are symmetric such as `a aᵀ`.
+/// Computes the lower triangle of `out (+)= scale · a b` for products that are symmetric, such as `a aᵀ`.
 pub(crate) fn symmetric_product(
     out: MatMut<'_, f64>,
     add: bool,
@@ -167,7 +168,8 @@ pub(crate) fn symmetric_product(
     );
 }
 
-/// Both triangles of `a` are stored. The columns are computed in parallel, each sum in one order.
+/// Computes the product of a symmetric matrix, of which both triangles are stored, and a vector. The columns are
+/// computed in parallel, and each sum has a fixed order.
 pub(crate) fn symmetric_times(a: &Dense, x: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; a.rows];
     out.par_iter_mut()
@@ -177,7 +179,7 @@ pub(crate) fn symmetric_times(a: &Dense, x: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Computes the inner product, which is the same on any number of threads.
+/// Computes the inner product. The result does not depend on the number of threads.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     if a.len() < MANY {
         return short_dot(a, b);
@@ -185,7 +187,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum_chunks(a.len(), |range| short_dot(&a[range.clone()], &b[range]))
 }
 
-/// Number of vectors that are summed separately, so that additions need not wait for each other.
+/// Number of partial sums that are kept separate, so that one addition need not wait for the previous one.
 const APART: usize = 4;
 
 simd_fn! {
@@ -249,12 +251,12 @@ pub(crate) fn multiply(x: &[f64], y: &mut [f64]) {
     multiply_lanes(Simd::detect(), x, y);
 }
 
-/// Computes the sum of `f(i)` over `0..n`, which is the same on any number of threads.
+/// Computes the sum of `f(i)` over `0..n`. The result does not depend on the number of threads.
 pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     sum_chunks(n, |range| range.map(&f).sum())
 }
 
-/// Computes the sum of `f(range)` over ranges that make up `0..n`, which is the same on any number of threads.
+/// Computes the sum of `f(range)` over ranges that make up `0..n`. The result does not depend on the number of threads.
 pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     let stretch = |c: usize| f(c * CHUNK..((c + 1) * CHUNK).min(n));
     if n <= CHUNK {
@@ -267,7 +269,7 @@ pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f6
     parts.iter().sum()
 }
 
-/// Applies `f` to n copies of `blank`, chunk by chunk, in parallel if n is large enough.
+/// Fills n copies of `blank` by applying `f` to them chunk by chunk, in parallel if n is large enough.
 pub(crate) fn in_chunks<T: Copy + Send + Sync>(
     n: usize,
     blank: T,

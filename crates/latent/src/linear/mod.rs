@@ -1,4 +1,4 @@
-//! Linear algebra of the dual, as one interface to three implementations.
+//! Linear algebra of the dual. Three implementations share one interface.
 //!
 //! | file | regime | factorises |
 //! | --- | --- | --- |
@@ -29,21 +29,22 @@ pub(crate) enum Geometry {
     Sparse(Box<SparseField>),
 }
 
-/// For more independent latent variables than this, a sparse design makes their precision sparse.
+/// If there are more independent latent variables than this, their posterior precision under a sparse design is stored
+/// as a sparse matrix.
 const MANY: usize = 512;
 
-/// Measured number of matrices with the shape of a dense design that a fit has in memory at once.
+/// The number of matrices with the shape of a dense design that a fit keeps in memory at the same time, as measured.
 const DESIGNS: u64 = 3;
 
-/// Returns whether a dense prior has a latent variable for about every predictor. If only a few inputs of a Gaussian
+/// Returns whether a dense prior has about one latent variable per predictor. If only a few inputs of a Gaussian
 /// process repeat, computations over the predictors still cost less than a factorisation of the prior.
 pub(crate) fn observed_once(model: &LatentModel) -> bool {
     let (n, latents) = (model.design_rows(), model.prior.len());
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
 }
 
-/// Returns the approximate memory of a fit's linear algebra in bytes. For a sparse precision it depends on the fill-in
-/// of the factor.
+/// Returns the approximate memory of a fit's linear algebra in bytes. For a sparse precision, the memory depends on the
+/// fill-in of the factor.
 ///
 /// # Errors
 /// Fails if the precision cannot be analysed.
@@ -56,7 +57,7 @@ pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
         {
             sparse::footprint(model, &sparse::diagonal(variances))
         }
-        // Σ, the factor, its inverse and two work matrices.
+        // The five matrices are Σ, its factor, its inverse and two work matrices.
         Covariance::Dense(_) => Ok(8 * 5 * latents * latents),
         Covariance::Diagonal(_) => {
             let designs = match model.design {
@@ -77,24 +78,25 @@ impl Geometry {
         let (n, latents) = (model.design_rows(), model.prior.len());
         let dense_design = matches!(model.design, Design::Dense(_));
         match &model.prior.covariance {
-            // The factor of Q + WᵀΛW has the fill-in of the field's graph, whereas its covariance would be dense.
+            // The factor of Q + WᵀΛW has only the fill-in of the field's graph, whereas the field's covariance would be
+            // dense.
             Covariance::Precision(q) => Ok(Self::Sparse(Box::new(SparseField::new(model, q)?))),
-            // Only predictors couple independent variables, so their posterior precision is sparse. A dense factor
-            // would cost the cube of their number.
+            // Independent variables are coupled only by the predictors, so their posterior precision is sparse. A dense
+            // factor would cost the cube of the number of variables.
             Covariance::Diagonal(variances) if latents > MANY && !dense_design => {
                 let q = sparse::diagonal(variances);
                 Ok(Self::Sparse(Box::new(SparseField::new(model, &q)?)))
             }
-            // A has the size of the latent variables and also exists for negative λ, whereas B needs square roots of λ.
-            // For other models the smaller matrix decides.
+            // A has one row per latent variable and also exists for negative λ, whereas B needs square roots of λ. For
+            // other models, the smaller of A and B is used.
             Covariance::Dense(_) if signed || !observed_once(model) => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
             Covariance::Diagonal(_) if latents < n || signed => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
-            // With a latent variable per predictor, B is no larger than Σ. It needs no factor of Σ, which may be
-            // singular.
+            // With one latent variable per predictor, B is no larger than Σ. It does not need a factor of Σ, which may
+            // be singular.
             Covariance::Dense(sigma) => {
                 narrow::check_semidefinite(sigma, notes)?;
                 Ok(Self::Wide(Wide::new(model)))
@@ -103,8 +105,8 @@ impl Geometry {
         }
     }
 
-    /// Factorises at λ and returns log|I + ΛΣ̃|, or for an intrinsic prior of r null directions `log|A_λ| − log|Q|₊ − r
-    /// log 2π`. The result is `None` if the posterior precision is not positive definite.
+    /// Factorises at λ and returns log|I + ΛΣ̃|. For an intrinsic prior with r null directions, the result is `log|A_λ|
+    /// − log|Q|₊ − r log 2π`. Returns `None` if the posterior precision is not positive definite.
     pub(crate) fn factor(&mut self, lambda: &[f64]) -> Option<f64> {
         match self {
             Self::Wide(g) => g.factor(lambda),
@@ -129,7 +131,7 @@ impl Geometry {
         }
     }
 
-    /// Computes m from α, λ and the latent variables' contribution to the predictors' mean, at the factorised λ.
+    /// Computes m from α, λ and the latent variables' contribution to the mean of the predictors, at the factorised λ.
     pub(crate) fn latent_mean(
         &mut self,
         model: &LatentModel,
@@ -171,7 +173,7 @@ impl Geometry {
         }
     }
 
-    /// Computes the derivative of the bound with respect to the prior's covariance, at the solved dual and the
+    /// Computes the derivative of the bound with respect to the prior's covariance, at the optimum of the dual and the
     /// factorised λ.
     pub(crate) fn sensitivity(
         &mut self,

@@ -1,8 +1,8 @@
-//! Dense linear algebra in latent space, for fewer latent variables than predictors.
+//! Dense linear algebra in latent space, for models with fewer latent variables than predictors.
 //!
-//! With Σ = RRᵀ all computations use the L × L matrix `A = I + Rᵀ WᵀΛW R`: `log|I + ΛΣ̃| = log|A|`, `S = W A_λ⁻¹ Wᵀ = W
-//! C (W C)ᵀ` with C = R L⁻ᵀ for A = LLᵀ, and by Woodbury's identity `(Σ̃ + D)⁻¹ = D⁻¹ − D⁻¹ W R (I + Rᵀ Wᵀ D⁻¹ W R)⁻¹
-//! Rᵀ Wᵀ D⁻¹`. λ may be negative as long as A is positive definite.
+//! With Σ = RRᵀ, all computations use the L × L matrix `A = I + Rᵀ WᵀΛW R` and its Cholesky factor L. Then `log|I +
+//! ΛΣ̃| = log|A|`, and `S = W A_λ⁻¹ Wᵀ = W C (W C)ᵀ` with C = R L⁻ᵀ. Woodbury's identity gives `(Σ̃ + D)⁻¹ = D⁻¹ − D⁻¹
+//! W R (I + Rᵀ Wᵀ D⁻¹ W R)⁻¹ Rᵀ Wᵀ D⁻¹`. λ may be negative as long as A is positive definite.
 
 use super::Block;
 use super::design;
@@ -26,8 +26,8 @@ pub(crate) struct Narrow {
 }
 
 impl Narrow {
-    /// Factorises Σ. If Σ is numerically singular, adds the smallest sufficient power of ten times its mean to its
-    /// diagonal, and reports this in a note.
+    /// Factorises Σ. If Σ is numerically singular, the smallest sufficient power of ten times the mean of its diagonal
+    /// is added to the diagonal, and a note reports this.
     pub(crate) fn new(model: &LatentModel, notes: &mut Vec<String>) -> Result<Self, Error> {
         let root = match &model.prior.covariance {
             Covariance::Diagonal(v) => Root::Diagonal(v.iter().map(|v| v.sqrt()).collect()),
@@ -128,7 +128,7 @@ impl Narrow {
         design::row_norms(&Design::Identity, &self.half())
     }
 
-    /// Computes the variances `|Cᵀ w|²` for the rows w of another design.
+    /// Computes the variances `|Cᵀ w|²` of the rows w of another design.
     pub(crate) fn variances_of(&self, rows: &Design) -> Vec<f64> {
         design::row_norms(rows, &self.half())
     }
@@ -160,8 +160,8 @@ impl Narrow {
         design::times(&self.design, &self.solve_latent(&inner))
     }
 
-    /// Solves `(Σ̃ + D) x = r` and returns x and Σ̃x. `weight` is diag D⁻¹, and `block` contains the other entries of
-    /// D. Without `refactor`, A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` and returns x and Σ̃x. `weight` is the inverse of D's diagonal part, and `block`
+    /// contains the coupling. If `refactor` is false, A must already be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],
@@ -183,8 +183,8 @@ impl Narrow {
         Some((block.inverse_times(weight, &rest), product))
     }
 
-    /// Computes `½ (Wᵀα)(Wᵀα)ᵀ − ½ WᵀΛ^½B⁻¹Λ^½W` in the form of the model's covariance. The second term is `R⁻ᵀ(I −
-    /// A⁻¹)R⁻¹ = G − G V G` with the Gram matrix G = WᵀΛW.
+    /// Computes `½ (Wᵀα)(Wᵀα)ᵀ − ½ WᵀΛ^½B⁻¹Λ^½W`, stored like the model's covariance. The product in the second term is
+    /// `R⁻ᵀ(I − A⁻¹)R⁻¹ = G − G V G` with the Gram matrix G = WᵀΛW.
     pub(crate) fn sensitivity(
         &self,
         model: &LatentModel,
@@ -222,12 +222,12 @@ impl Narrow {
     }
 }
 
-/// Additions to the diagonal of a singular covariance, relative to its mean variance. The smallest sufficient one is
-/// used.
+/// Amounts that are added to the diagonal of a singular covariance, relative to its mean variance. The smallest
+/// sufficient amount is used.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
 
-/// Computes the lower Cholesky factor of a covariance, with a strict upper triangle of zeros. If jitter is necessary, a
-/// note reports it.
+/// Computes the lower Cholesky factor of a covariance. The strict upper triangle of the result is zero. If jitter is
+/// necessary, a note reports it.
 pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, Error> {
     let n = sigma.rows;
     let scale = mean_variance(sigma);
@@ -252,8 +252,8 @@ pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, E
     Err(indefinite())
 }
 
-/// Checks a covariance that is used without its own factor for negative eigenvalues. If these are within the largest
-/// jitter, they are rounding errors, which the fit tolerates.
+/// Checks a covariance that is used without a factor of its own for negative eigenvalues. Eigenvalues within the
+/// largest jitter of zero are rounding errors, which the fit tolerates.
 pub(crate) fn check_semidefinite(sigma: &Dense, notes: &mut Vec<String>) -> Result<(), Error> {
     let mut root = sigma.clone();
     if cholesky(&mut root).is_some() {

@@ -1,9 +1,10 @@
-//! Selected inversion: the entries of A⁻¹ on the pattern of its Cholesky factor, after Takahashi, supernode by
-//! supernode.
+//! Selected inversion: computes the entries of A⁻¹ on the pattern of its Cholesky factor by Takahashi's recursion,
+//! supernode by supernode.
 //!
-//! For a supernode with columns J, the rows P below them and the factor's blocks L_JJ and L_PJ, with Y = L_PJ L_JJ⁻¹:
-//! `Z_PJ = −Z_PP Y` and `Z_JJ = (L_JJ L_JJᵀ)⁻¹ − Yᵀ Z_PJ`. Z_PP belongs to supernodes nearer to the root, so supernodes
-//! of the same depth are independent and processed in parallel. Work and memory equal those of the factorisation.
+//! A supernode has the columns J, the rows P below them, and the blocks L_JJ and L_PJ of the factor. With Y = L_PJ
+//! L_JJ⁻¹, the entries of the inverse are `Z_PJ = −Z_PP Y` and `Z_JJ = (L_JJ L_JJᵀ)⁻¹ − Yᵀ Z_PJ`. Z_PP belongs to
+//! supernodes nearer to the root, so supernodes of the same depth are independent and are processed in parallel. The
+//! recursion needs as much work and memory as the factorisation.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_inverse::invert_lower_triangular;
@@ -13,13 +14,13 @@ use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 pub(crate) struct Order {
-    /// Supernodes by depth, roots first.
+    /// The supernodes grouped by depth, starting with the roots.
     levels: Vec<Vec<usize>>,
     /// The supernode of every (permuted) column.
     owner: Vec<usize>,
 }
 
-/// Plain loops multiply blocks with fewer multiplications than this.
+/// Plain loops multiply two blocks if the product takes fewer multiplications than this.
 const SMALL: usize = 2048;
 
 impl Order {
@@ -44,8 +45,8 @@ impl Order {
         Self { levels, owner }
     }
 
-    /// Returns the position of entry (row, column) of the lower triangle, with permuted indices, among the factor's
-    /// values. The result is `None` outside the pattern.
+    /// Returns the position of entry (row, column) of the lower triangle among the factor's values, for permuted
+    /// indices. Returns `None` outside the pattern.
     pub(crate) fn position(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -64,7 +65,8 @@ impl Order {
         Some(symbolic.col_ptr_for_val()[s] + (column - begin) * height + local)
     }
 
-    /// The selected inverse has the layout of the factor's values. Diagonal blocks have both triangles.
+    /// Computes the selected inverse. It has the layout of the factor's values, and its diagonal blocks contain both
+    /// triangles.
     pub(crate) fn invert(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -215,7 +217,8 @@ impl Order {
     }
 }
 
-/// The leading square block of `out`, whose columns have `height` elements, becomes `(+)= scale · aᵀ b`.
+/// Replaces or increments the leading square block of `out`, whose columns have `height` elements: `out (+)= scale · aᵀ
+/// b`.
 fn transposed_product(
     a: MatRef<'_, f64>,
     b: MatRef<'_, f64>,

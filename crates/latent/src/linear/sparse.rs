@@ -1,8 +1,9 @@
-//! Sparse linear algebra for priors that are given by their precision.
+//! Sparse linear algebra for priors that are given by their precision matrix.
 //!
 //! A = Q + WᵀΛW has the same pattern for every λ, so one fill-reducing ordering and one symbolic factorisation suffice.
-//! Memory is linear in the factor's non-zeros. For an intrinsic prior with null space N (r columns), the factorisation
-//! of Q omits the rows and columns of r latent variables J: `|Q_−J| = |Q|₊ |N_J|²` for orthonormal N.
+//! The memory is linear in the number of non-zeros of the factor. For an intrinsic prior with null space N (r columns),
+//! the factorisation of Q omits the rows and columns of r latent variables J. For orthonormal N, the determinant
+//! follows from `|Q_−J| = |Q|₊ |N_J|²`.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ struct Terms {
     entry: Vec<usize>,
     /// The products `w_i w_j`.
     product: Vec<f64>,
-    /// The factors, doubled off the diagonal, because an entry also represents its mirror image.
+    /// The products again, but doubled off the diagonal, because an entry also represents its mirror image.
     both: Vec<f64>,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct SparseField {
     /// The latent variables that the factorisation of an intrinsic Q omits.
     ground: Vec<usize>,
     rows: Sparse,
-    /// The lower triangle of A's pattern, by columns.
+    /// The lower triangle of A's pattern, stored by columns.
     col_start: Vec<usize>,
     row: Vec<usize>,
     base: Vec<f64>,
@@ -60,7 +61,7 @@ pub(crate) struct SparseField {
     order: Order,
     /// Position of every entry of A among the factor's values.
     position: Vec<usize>,
-    /// The values of A, which the factorisation replaces by the factor's.
+    /// The values of A. The factorisation overwrites them with the values of the factor.
     values: Vec<f64>,
     factor: Vec<f64>,
     inverse: Option<Vec<f64>>,
@@ -106,8 +107,8 @@ impl SparseField {
             symbolic,
         };
         let nullity = field.null_space.as_ref().map_or(0, |n| n.cols) as f64;
-        // The determinant that a prior supplies is used unchecked. For a long walk, whose smallest eigenvalues are lost
-        // in rounding, the factorisation would fail.
+        // A determinant that the prior supplies is used unchecked. For a long walk, rounding destroys the smallest
+        // eigenvalues, and the factorisation would fail.
         let determinant = match precision.log_determinant {
             Some(given) => given,
             None => {
@@ -283,8 +284,8 @@ impl SparseField {
         }
     }
 
-    /// Computes the variances `w A⁻¹ wᵀ` for rows of another design. They come from the selected inverse if it contains
-    /// the needed elements, and otherwise from a solve per row.
+    /// Computes the variances `w A⁻¹ wᵀ` for the rows w of another design. The variances come from the selected inverse
+    /// if it contains the needed elements, and otherwise from one solve per row.
     pub(crate) fn variances_of(&mut self, rows: &Design) -> Vec<f64> {
         self.invert();
         let latents = self.col_start.len() - 1;
@@ -323,8 +324,8 @@ impl SparseField {
         self.rows.mul_t(&inner)
     }
 
-    /// Solves `(Σ̃ + D) x = r` with `NᵀWᵀx = 0`, and returns x and Σ̃x (including the part in the null space). `weight`
-    /// is diag D⁻¹. Without `refactor`, A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r` subject to `NᵀWᵀx = 0`, and returns x and Σ̃x (including the part in the null space).
+    /// `weight` is diag D⁻¹. If `refactor` is false, A must already be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],
@@ -351,8 +352,8 @@ impl SparseField {
         b
     }
 
-    /// Computes `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, with the last term only if the prior did not give
-    /// its determinant.
+    /// Computes `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q. The last term is omitted if the prior supplies its
+    /// own determinant.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,
@@ -395,7 +396,7 @@ impl SparseField {
         })
     }
 
-    /// Calls `f` with every stored entry of Q in order, and with the selected inverse there.
+    /// Calls `f` for every stored entry of Q in order, with the element of the selected inverse at the same position.
     fn over_precision(&self, mut f: impl FnMut(usize, usize, f64)) -> Result<(), Error> {
         let q = &self.precision.matrix;
         for j in 0..q.cols {
@@ -412,7 +413,8 @@ impl SparseField {
     }
 }
 
-/// Computes the lower triangle of the pattern of Q + WᵀW by columns, Q on it, and the terms of every predictor.
+/// Computes the lower triangle of the pattern of Q + WᵀW by columns, the values of Q on this pattern, and the terms of
+/// every predictor.
 fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Terms) {
     let n = q.cols;
     let mut columns: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); n];
@@ -470,11 +472,11 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
     (col_start, row, base, terms)
 }
 
-/// Computes the memory in bytes of a fit under a sparse precision in addition to its model, from the factor's nonzeros
-/// including fill-in.
+/// Computes the memory in bytes that a fit under a sparse precision needs in addition to its model. The estimate is
+/// based on the number of non-zeros of the factor, including fill-in.
 ///
-/// It counts the pattern during construction, A and the factor with their values and positions, the selected inverse
-/// with the parts of the level being computed, the terms of predictors, and the vectors of a solver.
+/// The estimate includes the pattern during construction, A and its factor with values and positions, the selected
+/// inverse with the blocks of the current level, the terms of the predictors, and the vectors of a solver.
 pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u64, Error> {
     let rows = design::to_sparse_transposed(&model.design, model.prior.len());
     let (col_start, row, _, terms) = pattern(&precision.matrix, &rows);
@@ -488,7 +490,7 @@ pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u6
     Ok((8 * (words + vectors) + scratch) as u64)
 }
 
-/// Measured number of vectors of latent variables and predictors that a fit has in memory at once.
+/// Number of vectors of latent variables and predictors that a fit holds in memory at once, as measured.
 const VECTORS: usize = 40;
 
 fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesky<usize>, Error> {
@@ -499,8 +501,8 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
         Side::Lower,
         SymmetricOrdering::Amd,
         CholeskySymbolicParams {
-            // This threshold is below any ratio, because faer's own constant would still treat a diagonal matrix as
-            // simplicial.
+            // This threshold is below any ratio, so the factorisation is always supernodal. With faer's own constant a
+            // diagonal matrix would be treated as simplicial.
             supernodal_flop_ratio_threshold: SupernodalThreshold(-1.0),
             ..Default::default()
         },
@@ -577,7 +579,7 @@ pub(crate) fn orthonormal_columns(columns: &Dense) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// Computes orthonormal columns of the null space. Fails if Q does not annihilate them.
+/// Computes an orthonormal basis of the null space. Fails if Q does not annihilate it.
 fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
     let out = orthonormal_columns(null)?;
     let scale = q.value.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
@@ -630,7 +632,7 @@ pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     Ok(out)
 }
 
-/// Looks for connected components of the graph along which Q is flat, but which the null space omits.
+/// Searches the graph for connected components along which Q is flat but which the given null space omits.
 fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
     let n = q.cols;
     let mut component = vec![usize::MAX; n];
@@ -659,7 +661,7 @@ fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
             values.iter().sum::<f64>().abs() <= 1e-12 * size
         });
         if flat {
-            // Compares |1_C|² with the part of 1_C inside the null space.
+            // The loop compares |1_C|² with the squared length of the part of 1_C inside the null space.
             let inside: f64 = null.map_or(0.0, |null| {
                 (0..null.cols)
                     .map(|k| {

@@ -1,8 +1,8 @@
-//! Dense linear algebra in observation space, for at most as many predictors as latent variables.
+//! Dense linear algebra in observation space, for models with at most as many predictors as latent variables.
 //!
-//! With Σ̃ = WΣWᵀ and Λ = diag λ ≥ 0 all computations use the N × N matrix B = I + Λ^½ Σ̃ Λ^½, whose eigenvalues are at
-//! least 1. Then `log|I + ΛΣ̃| = log|B|` and `S = W A_λ⁻¹ Wᵀ = Σ̃ − Σ̃ Λ^½ B⁻¹ Λ^½ Σ̃`. From the inverse of B, `S_ij =
-//! (δ_ij − B⁻¹_ij) / √(λ_i λ_j)`.
+//! With Σ̃ = WΣWᵀ and Λ = diag λ ≥ 0, all computations use the N × N matrix B = I + Λ^½ Σ̃ Λ^½, whose eigenvalues are
+//! at least 1. Then `log|I + ΛΣ̃| = log|B|` and `S = W A_λ⁻¹ Wᵀ = Σ̃ − Σ̃ Λ^½ B⁻¹ Λ^½ Σ̃`. The inverse of B gives
+//! `S_ij = (δ_ij − B⁻¹_ij) / √(λ_i λ_j)`.
 
 use rayon::prelude::*;
 
@@ -12,7 +12,7 @@ use super::kernels::{
 };
 use crate::{Covariance, CovarianceSensitivity, Dense, Design, LatentModel};
 
-/// If `λ Σ̃_nn` is below this value, the difference `1 − B⁻¹_nn` is too inaccurate for the variance.
+/// Where `λ Σ̃_nn` is below this value, the difference `1 − B⁻¹_nn` is too inaccurate to give the variance.
 const WEAK: f64 = 1e-2;
 
 const FEW: usize = 1 << 17;
@@ -22,12 +22,12 @@ pub(crate) struct Wide {
     pub(crate) covariance: Dense,
     /// The Cholesky factor of B, in the lower triangle.
     factor: Dense,
-    /// B⁻¹ if `inverted`, and otherwise scratch memory.
+    /// B⁻¹ if `inverted` is true, and otherwise scratch memory.
     inverse: Dense,
     inverted: bool,
     variances: Option<Vec<f64>>,
-    /// Scratch memory for the Newton system. It is kept between steps, because fresh pages cost as much as the sums in
-    /// them.
+    /// Scratch memory for the Newton system. It is kept between steps, because touching fresh memory pages costs as
+    /// much as the sums that are written to them.
     hessian: Dense,
     root: Vec<f64>,
 }
@@ -107,7 +107,7 @@ impl Wide {
         variances
     }
 
-    /// Computes `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²`, for predictors with little weight, in n² operations.
+    /// Computes `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²` in n² operations. This form is accurate for predictors with little weight.
     fn variance_of(&self, n: usize) -> f64 {
         let mut t: Vec<f64> = self
             .covariance
@@ -128,8 +128,8 @@ impl Wide {
         symmetric_times(&self.covariance, x)
     }
 
-    /// Solves `(Σ̃ + ½ (S∘S)_scaled + diag d) x = r` with `slope_i slope_j S_ij²` in the middle term, at the factorised
-    /// λ. The strict upper triangle of the sum is not computed.
+    /// Solves `(Σ̃ + ½ (S∘S)_scaled + diag d) x = r` at the factorised λ, where the elements of the middle term are
+    /// `slope_i slope_j S_ij²`. The strict upper triangle of the sum is not computed.
     pub(crate) fn newton(
         &mut self,
         slope: &[f64],
@@ -246,8 +246,8 @@ impl Wide {
         self.reduced_variances(&cross, &prior_variances(model))
     }
 
-    /// Computes `prior_k − |L⁻¹Λ^½ cross_k|²` for the columns of an N × K cross-covariance of predictors with other
-    /// variables.
+    /// Computes `prior_k − |L⁻¹Λ^½ cross_k|²` for each column of `cross`, an N × K matrix of covariances of the
+    /// predictors with other variables.
     pub(crate) fn reduced_variances(&self, cross: &Dense, prior: &[f64]) -> Vec<f64> {
         let mut t = cross.clone();
         let n = t.rows;
@@ -264,8 +264,8 @@ impl Wide {
             .collect()
     }
 
-    /// Computes `prior − TᵀT` with `T = L⁻¹Λ^½ cross`, the posterior covariance of other variables with this prior
-    /// covariance.
+    /// Computes `prior − TᵀT` with `T = L⁻¹Λ^½ cross`. The result is the posterior covariance of other variables, whose
+    /// prior covariance is `prior`.
     pub(crate) fn reduced_covariance(&self, cross: &Dense, prior: &Dense) -> Dense {
         let mut t = cross.clone();
         let n = t.rows;
@@ -280,7 +280,7 @@ impl Wide {
         out
     }
 
-    /// Computes `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W` in the form of the model's covariance.
+    /// Computes `½ Wᵀ(ααᵀ − Λ^½B⁻¹Λ^½)W`, stored like the model's covariance.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,
@@ -321,7 +321,7 @@ pub(crate) fn transpose(a: &Dense) -> Dense {
     Dense::from_fn(a.cols, a.rows, |i, j| a.get(j, i))
 }
 
-/// The prior must not be a precision.
+/// Returns the prior variances of the latent variables. The prior must not be given by its precision.
 pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     match &model.prior.covariance {
         Covariance::Dense(sigma) => (0..sigma.rows).map(|l| sigma.get(l, l)).collect(),
@@ -330,7 +330,7 @@ pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     }
 }
 
-/// Computes W Σ, an N × L matrix. The prior must not be a precision.
+/// Computes W Σ, an N × L matrix. The prior must not be given by its precision.
 pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
     let w = super::design::to_dense(&model.design, model.prior.len());
     match &model.prior.covariance {

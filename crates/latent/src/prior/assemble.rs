@@ -1,6 +1,7 @@
-//! Builds a prior and a design from a specification and a table, and queries for other tables.
+//! Builds a prior and a design from a specification and a table, and the corresponding queries for the rows of other
+//! tables.
 //!
-//! If one of the terms is a Gaussian process, all terms become covariance functions of one process, whose latent
+//! If one of the terms is a Gaussian process, all terms become covariance functions of a single process, whose latent
 //! variables are the distinct rows. Otherwise, the latent variables of fields, groups and covariates are concatenated,
 //! and the design selects from them.
 
@@ -38,18 +39,18 @@ pub struct Assembled {
     kind: Kind,
     pieces: Vec<Piece>,
     graphs: Vec<(String, Graph)>,
-    /// Notes for the user, such as about remedies that were applied.
+    /// Notes for the user, for example about columns that were omitted.
     pub notes: Vec<String>,
 }
 
-/// How the model absorbs a shift of all linear predictors.
+/// Says how the model absorbs a shift of all linear predictors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// No part absorbs it, because there are only effects of covariates.
+    /// No part absorbs the shift, because the model has only effects of covariates.
     None,
-    /// A stationary part absorbs it and shrinks it.
+    /// A stationary part absorbs the shift and shrinks it.
     Shrunk,
-    /// A part with unlimited variance absorbs it.
+    /// A part with unlimited variance absorbs the shift.
     Free,
 }
 
@@ -59,7 +60,7 @@ impl Level {
         let mut level = Self::None;
         for call in spec.terms.iter().flatten() {
             let by = call.named.iter().find(|named| named.key.text == "by");
-            // A part that is multiplied by a column does not move all predictors alike.
+            // A part that is multiplied by a column does not shift all predictors equally.
             if by.is_some_and(|by| by.values.iter().all(|word| word.text != "1")) {
                 continue;
             }
@@ -78,7 +79,7 @@ impl Level {
     }
 }
 
-/// Builds the prior and the design for some rows of a table, in `units`.
+/// Builds the prior and the design for the given rows of a table, in `units`.
 ///
 /// # Errors
 /// Fails if a word is unknown, if a column or file is missing or unsuitable, or if terms conflict. The error points to
@@ -182,7 +183,7 @@ fn make_process(
     for building in terms.iter().flatten() {
         points.push(coordinates(&building.piece.reader, source, rows, Some(0)).map_err(at_source)?);
     }
-    // Rows that have the same inputs in all terms share a latent variable.
+    // Rows that have the same inputs in every term share a latent variable.
     let mut known: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     let mut first = Vec::new();
     let mut latent = Vec::with_capacity(rows.len());
@@ -233,8 +234,8 @@ fn make_process(
     Ok((Kind::Process { process, latent }, pieces))
 }
 
-/// Returns the factors of a product, followed by the linear kernels of columns that multiply it: x f(t) has the
-/// covariance x x′ k(t, t′).
+/// Returns the factors of a product, followed by one linear kernel for each column that multiplies the product: x f(t)
+/// has the covariance x x′ k(t, t′).
 fn scaled(term: Vec<Building>) -> Vec<Building> {
     let by = |building: &Building| -> Vec<Building> {
         (building.piece.factors.iter().flatten())
@@ -329,7 +330,7 @@ impl Assembled {
         })
     }
 
-    /// Returns the quantities that hyperparameters determine, for reports.
+    /// Returns the quantities that reports derive from hyperparameters.
     pub fn derived(&self) -> Vec<Derived> {
         self.levels_at_zero()
             .flat_map(|(stack, part, level)| {
@@ -338,7 +339,7 @@ impl Assembled {
             .collect()
     }
 
-    /// Computes the values of [`derived`](Self::derived) at θ.
+    /// Computes the values of the [`derived`](Self::derived) quantities at θ.
     ///
     /// # Errors
     /// Fails if θ is out of range.
@@ -388,9 +389,9 @@ impl Assembled {
         }
     }
 
-    /// Returns the index of the part that absorbs a shift of all linear predictors: a common level, otherwise the first
-    /// part with a flat level. The result is `None` for a Gaussian process, whose parts have no separate latent
-    /// variables.
+    /// Returns the index of the part that absorbs a shift of all linear predictors: the common level if there is one,
+    /// and otherwise the first part with a flat level. Returns `None` for a Gaussian process, whose parts have no
+    /// separate latent variables.
     pub fn absorbs(&self) -> Option<usize> {
         let Kind::Stack { stack, .. } = &self.kind else {
             return None;
@@ -407,7 +408,7 @@ impl Assembled {
         })
     }
 
-    /// Returns the number of latent variables of a part that rows can refer to.
+    /// Returns the number of latent variables of a part to which rows can refer.
     pub fn read(&self, part: usize) -> usize {
         match &self.kind {
             Kind::Stack { stack, .. } => match &stack.parts()[part] {
@@ -439,7 +440,7 @@ impl Assembled {
         out
     }
 
-    /// Returns the values of the [covariates](Self::covariates) in some rows, with one column per covariate.
+    /// Returns the values of the [covariates](Self::covariates) in the given rows, with one column per covariate.
     ///
     /// # Errors
     /// Fails if a column or one of its values is missing.
@@ -474,8 +475,8 @@ impl Assembled {
             .map_err(Error::Data)
     }
 
-    /// Returns the prior covariance of rows of another table with each other, which joint draws of a process need. It
-    /// is `None` if the prior is not a process.
+    /// Returns the prior covariance among rows of another table, which joint draws of a process need. Returns `None` if
+    /// the prior is not a process.
     ///
     /// # Errors
     /// Fails if a column is missing.
@@ -494,7 +495,8 @@ impl Assembled {
         }
     }
 
-    /// Builds the query for rows of another table, and the effects of rows and groups that are not in the fit.
+    /// Builds the query for rows of another table, and the effects of those rows and groups that the fit does not
+    /// contain.
     ///
     /// # Errors
     /// Fails if a column is missing or a row lies outside the prior.
@@ -519,11 +521,11 @@ impl Assembled {
     }
 }
 
-/// The effects of rows and groups that are not in the fit. They are independent of all other effects and have the
+/// The effects of rows and groups that the fit does not contain. They are independent of all other effects and have the
 /// covariance of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
-    /// For each row, the indices of independent standard normal variables and their weights in the row's effect.
+    /// For each row, the indices of the independent standard normal variables in the row's effect, with their weights.
     pub rows: Vec<Vec<(usize, f64)>>,
     /// Number of standard normal variables.
     pub variables: usize,
@@ -538,7 +540,8 @@ impl Fresh {
         }
     }
 
-    /// `roots` contains for each part a factor of the covariance of a node's variables.
+    /// Creates the effects of the new nodes of each row. For each part, `roots` contains a factor of the covariance of
+    /// a node's variables.
     fn new(fresh: Vec<Vec<New>>, roots: &[Dense]) -> Self {
         let mut numbers: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         let mut out = Self::none(0);
@@ -558,14 +561,14 @@ impl Fresh {
         out
     }
 
-    /// Computes the contribution of the effects to the variance of each row.
+    /// Computes the variance that the effects add to each row.
     pub fn added(&self) -> Vec<f64> {
         let squares = |own: &Vec<(usize, f64)>| own.iter().map(|(_, w)| w * w).sum();
         self.rows.iter().map(squares).collect()
     }
 }
 
-/// Returns the columns that a specification assigns to a part, which are not inputs of other processes.
+/// Returns the columns that a specification assigns to a part. A process does not use them as inputs by default.
 pub fn named_columns(spec: &Spec) -> Vec<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let columns = call

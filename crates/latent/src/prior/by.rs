@@ -1,11 +1,12 @@
-//! Terms that are multiplied by columns. With `by=x`, the effect of a row is x times a term's variable. With `by=(1,
-//! x)`, a node has a variable for each element of the list.
+//! Terms that are multiplied by columns. With `by=x`, the effect of a row is x times a variable of the term. With
+//! `by=(1, x)`, every node has one variable for each element of the list.
 
 use super::inputs::{Covariate, Source, fill};
 use super::spec::SpecError;
 use super::term::Builder;
 
-/// The factors of a term's variables in a row, with one variable per node and factor. `None` means the factor 1.
+/// The factors that multiply a term's variables in a row, with one variable per node and factor. `None` stands for the
+/// factor 1.
 pub type Factors = Vec<Option<Covariate>>;
 
 pub(super) fn plain() -> Factors {
@@ -16,7 +17,7 @@ pub(super) fn name(factor: &Option<Covariate>) -> String {
     factor.as_ref().map_or("1".to_owned(), Covariate::name)
 }
 
-/// Returns the values of factors in some rows, with `None` for a factor of 1.
+/// Returns the values of the factors in the given rows, with `None` for a factor of 1.
 pub(super) fn values(
     factors: &[Option<Covariate>],
     source: &dyn Source,
@@ -38,9 +39,9 @@ impl Builder<'_, '_> {
         self.known.list("by").is_none()
     }
 
-    /// Returns the factors of the term, in the model's units. These are root mean squares, which measure how much rows
-    /// vary with the variables. Next to a level, columns are centred, because this changes only the meaning of the
-    /// level. Elsewhere centring would change the model.
+    /// Returns the factors of the term in the model's units, which are root mean squares of the columns. Next to a
+    /// level, columns are centred, because this changes only the meaning of the level. Without a level, centring would
+    /// change the model.
     pub(super) fn factors(&self) -> Result<Factors, SpecError> {
         let known = self.known;
         let Some(words) = known.list("by") else {

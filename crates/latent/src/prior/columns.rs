@@ -1,4 +1,4 @@
-//! Columns in the units of a model: centred, scaled to standard deviations, and without redundant columns.
+//! Columns in the units of a model: centred, scaled by their standard deviations, and without redundant columns.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use super::setting::Setting;
 use super::spec::SpecError;
 use super::term::Builder;
 
-/// Largest difference, in standard deviations, between two columns that are treated as equal.
+/// Largest difference, in standard deviations, between two columns that count as equal.
 const SAME: f64 = 1e-9;
 
 impl Builder<'_, '_> {
-    /// Returns the covariates of `fixed`. Constant columns are omitted, with a note, if the model has a level. Copies
-    /// of other columns are also omitted.
+    /// Returns the covariates of `fixed`. If the model has a level, constant columns are omitted with a note. Copies of
+    /// other columns are also omitted.
     pub(super) fn effects(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let words = known.words();
@@ -24,7 +24,7 @@ impl Builder<'_, '_> {
         for word in words {
             let at = |m: String| known.error(&word.span, m);
             let own = Covariate::of(self.source, &word.text, self.rows).map_err(at)?;
-            // The check for missing values is here, where the message can name the column.
+            // Missing values are detected here, because the message can name the column.
             check(&own, self.source, self.rows).map_err(at)?;
             for covariate in own {
                 match self.measure(covariate.clone()).map_err(at)? {
@@ -57,12 +57,12 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns a covariate in the model's units. The result is `None` for a column that is redundant given the model's
+    /// Returns a covariate in the model's units. Returns `None` for a column that is redundant because of the model's
     /// level.
     fn measure(&self, covariate: Covariate) -> Result<Option<Covariate>, String> {
         let units = self.units;
         let spread = |centred| covariate.measured(self.source, self.rows, centred);
-        // The level does not absorb a shift of a column that another column multiplies.
+        // If another column multiplies this one, the level does not absorb a shift.
         let centred = units.centred && self.is_plain();
         let own = spread(centred || self.level && self.is_plain())?;
         let Some((centre, scale)) = own else {
@@ -75,10 +75,10 @@ impl Builder<'_, '_> {
         }))
     }
 
-    /// Removes columns that are copies of others up to their unit, and returns their names.
+    /// Removes columns that equal another column up to units, and returns the names of the removed columns.
     fn twins(&self, list: &mut Vec<Covariate>) -> Result<Vec<String>, String> {
         let rows = self.rows;
-        // Columns are compared in standard deviations from the mean, with one sign.
+        // Columns are compared after centring, division by their standard deviations, and a choice of sign.
         let standard = |covariate: &Covariate| -> Result<Vec<f64>, String> {
             let measured = covariate.measured(self.source, rows, self.level && self.is_plain())?;
             let (centre, scale) = measured.unwrap_or((0.0, 1.0));
@@ -101,7 +101,7 @@ impl Builder<'_, '_> {
         let mut kept = Vec::with_capacity(list.len());
         for covariate in list.drain(..) {
             let values = standard(&covariate)?;
-            // Few columns share their first values, so only these are compared in full.
+            // Few columns share their first values, so only columns that do are compared in full.
             let key = values
                 .iter()
                 .take(8)
@@ -121,7 +121,7 @@ impl Builder<'_, '_> {
         Ok(twins)
     }
 
-    /// The inputs are the named columns, or without names all columns that have no other role.
+    /// Returns the inputs of a process: the named columns, or by default all columns that have no other role.
     pub(super) fn inputs(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let columns: Vec<String> = match known.list("on") {
@@ -157,10 +157,11 @@ impl Builder<'_, '_> {
         .collect()
     }
 
-    /// Returns lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs. A common
-    /// lengthscale starts at the root of the summed variances. With `ard`, the lengthscale of a column starts at its
-    /// standard deviation times the root of the number of columns. If a common lengthscale applies to several columns
-    /// and the user gives none, its unit is each column's standard deviation.
+    /// Returns the lengthscales of a stationary kernel on these inputs, which start at the spread of the inputs. A
+    /// common lengthscale starts at the square root of the sum of the columns' variances. With `ard`, the lengthscale
+    /// of a column starts at the column's standard deviation times the square root of the number of columns. If a
+    /// common lengthscale applies to several columns and the user gives no value, the model measures each column in its
+    /// own standard deviation.
     pub(super) fn lengthscales(
         &self,
         inputs: &mut [Covariate],
@@ -237,7 +238,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Lists at most five names, as in `the column a` or `the columns a, b`.
+/// Lists at most five names, for example `the column a` or `the columns a, b`.
 fn named(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(5).map(|n| format!("`{n}`")).collect();
     match names.len() {

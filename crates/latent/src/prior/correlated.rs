@@ -1,12 +1,12 @@
 //! Correlated effects of groups, such as an intercept and a slope for each group: z_g ~ N(0, Σ), independent over
 //! groups.
 //!
-//! Σ = D R D with the standard deviations D and a correlation matrix R = L Lᵀ. The hyperparameters are the variances
-//! and the canonical partial correlations c_ij of variables i > j given the variables before j (Lewandowski, Kurowicka
-//! and Joe 2009): `L_ij = c_ij Π_{l<j} √(1 − c_il²)` and `L_ii = Π_{l<i} √(1 − c_il²)`, so that any c in (−1, 1) gives
-//! a correlation matrix. The partial correlations with the first variable are plain correlations. Under an LKJ prior of
-//! shape η they are independent, each with a density proportional to (1 − c²)^(a−1), a = η + (k − 2 − j)/2, for k
-//! variables numbered from 0.
+//! Σ = D R D, where D contains the standard deviations and R = L Lᵀ is a correlation matrix. The hyperparameters are
+//! the variances and the canonical partial correlations c_ij of variables i > j given the variables before j
+//! (Lewandowski, Kurowicka and Joe 2009). The factor is `L_ij = c_ij Π_{l<j} √(1 − c_il²)` and `L_ii = Π_{l<i} √(1 −
+//! c_il²)`, so any c in (−1, 1) gives a correlation matrix. The partial correlations with the first variable are
+//! ordinary correlations. Under an LKJ prior with shape η, the partial correlations are independent. With k variables
+//! numbered from 0, each has a density proportional to (1 − c²)^(a−1) with a = η + (k − 2 − j)/2.
 
 use super::by;
 use super::field::{Coefficients, Field, FieldKind};
@@ -20,7 +20,7 @@ pub(super) fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (1..size).flat_map(|i| (0..i).map(move |j| (i, j)))
 }
 
-/// Returns the prior of the partial correlation with variable `j`, if R has an LKJ prior of this shape.
+/// Returns the prior of a partial correlation with variable `j`, if R has an LKJ prior with this shape.
 pub(super) fn partial_prior(shape: f64, size: usize, j: usize) -> PriorDensity {
     PriorDensity::Lkj {
         shape: shape + 0.5 * (size as f64 - 2.0 - j as f64),
@@ -87,8 +87,8 @@ pub(super) fn coefficients(groups: f64, size: usize, values: &[f64]) -> Coeffici
         }));
         by_determinant.push(-groups / variance);
     }
-    // d log |Σ| / dc = −2c/(1 − c²). A change dc of c_aj changes row a of D L by δ, and Σ⁻¹ by −(p qᵀ + q pᵀ), with p =
-    // Σ⁻¹ e_a and q = Σ⁻¹ D L δ.
+    // The first derivative is d log |Σ| / dc = −2c/(1 − c²). A change dc of c_aj changes row a of D L by δ, and Σ⁻¹ by
+    // −(p qᵀ + q pᵀ), with p = Σ⁻¹ e_a and q = Σ⁻¹ D L δ.
     let whole = root(size, values);
     for ((a, j), c) in pairs(size).zip(partial) {
         let left = (1.0 - c) * (1.0 + c);
@@ -131,25 +131,26 @@ pub struct Derived {
     pub name: String,
     /// The range of values.
     pub range: Range,
-    /// The value in the table's units that equals 1 in the model.
+    /// The value, in the table's units, that equals 1 in the model.
     pub unit: f64,
 }
 
-/// The level of a group where all columns are 0. In the model, the level refers to the means of the columns.
+/// The level of a group at the point where all columns are 0. In the model, the level refers to the means of the
+/// columns.
 pub(super) struct LevelAtZero<'a> {
     factors: &'a [Option<Covariate>],
     level: usize,
 }
 
 impl<'a> LevelAtZero<'a> {
-    /// The result is `None` unless there is a level and a centred column.
+    /// Returns `None` unless the factors include a level and a centred column.
     pub(super) fn of(factors: &'a [Option<Covariate>]) -> Option<Self> {
         let level = factors.iter().position(Option::is_none)?;
         let centred = factors.iter().flatten().any(|c| c.centre != 0.0);
         centred.then_some(Self { factors, level })
     }
 
-    /// Returns the variance of the level, and its correlations with the slopes.
+    /// Returns the variance of the level and the correlations of the level with the slopes.
     pub(super) fn quantities(&self, label: &str, settings: &[Setting]) -> Vec<Derived> {
         let columns: Vec<String> = (self.factors.iter().flatten())
             .map(|c| format!("{}=0", c.name()))
@@ -191,11 +192,12 @@ impl<'a> LevelAtZero<'a> {
 }
 
 impl Field {
-    /// Returns `size` correlated variables in each of `groups` groups. Variable i of group g is at `g · size + i`.
-    /// `settings` are the variances, followed by the partial correlations in the row order of the lower triangle.
+    /// Returns a field with `size` correlated variables in each of `groups` groups. Variable i of group g has the index
+    /// `g · size + i`. `settings` contains the variances, followed by the partial correlations in the row order of the
+    /// lower triangle.
     ///
     /// # Errors
-    /// Fails if there is no group.
+    /// Fails if there are no groups.
     pub fn correlated(groups: usize, size: usize, settings: Vec<Setting>) -> Result<Self, Error> {
         let terms: Vec<Vec<(usize, usize, f64)>> = (0..size)
             .flat_map(|i| (0..=i).map(move |j| (i, j)))
@@ -220,7 +222,7 @@ impl Field {
         )
     }
 
-    /// Returns the factor of the covariance of a group that the rows do not contain, if groups are independent.
+    /// Returns a factor of the covariance for a group that the rows do not contain, if the groups are independent.
     pub(super) fn new_group(&self, values: &[f64]) -> Option<Dense> {
         match self.family {
             FieldKind::Correlated { size, .. } => Some(root(size, values)),

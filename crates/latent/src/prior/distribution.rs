@@ -8,9 +8,9 @@ use crate::density::{PriorDensity, Tail};
 pub enum Distribution {
     /// The penalised-complexity prior with this tail.
     Tail {
-        /// A large value, or a small value for a length.
+        /// The threshold: a large value, or a small value for a length.
         at: f64,
-        /// The probability of a value beyond `at`.
+        /// The probability of a value beyond the threshold.
         probability: f64,
     },
     /// Another density.
@@ -93,10 +93,10 @@ const ROWS: [PriorRow; 7] = [
 ];
 
 impl Distribution {
-    /// Parses the prior in an argument. The result is `None` if the argument is a number.
+    /// Parses the prior in an argument. Returns `None` if the argument is a number.
     ///
     /// # Errors
-    /// Fails with the wrong word and the reason.
+    /// Fails with the offending word and the reason.
     pub fn of(named: &Named) -> Result<Option<Self>, (&Word, String)> {
         let word = match named.values.as_slice() {
             [word] if !named.arguments.is_empty() => word,
@@ -139,7 +139,7 @@ impl Distribution {
         Ok(Some((row.make)(&numbers)))
     }
 
-    /// Returns the density of a hyperparameter in units of `unit`. `tail` is the quantity that defines a
+    /// Returns the density of a hyperparameter measured in `unit`. `tail` is the quantity that defines a
     /// penalised-complexity prior.
     pub fn density(&self, tail: Tail, unit: f64) -> PriorDensity {
         let density = match self {

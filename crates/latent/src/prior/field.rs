@@ -1,5 +1,5 @@
-//! Gaussian Markov random fields. A field has the precision `Q(θ) = Σ_k c_k(θ) S_k`, where the sparse matrices S_k are
-//! fixed and share one pattern.
+//! Gaussian Markov random fields. A field has the precision `Q(θ) = Σ_k c_k(θ) S_k`, where the sparse matrices S_k do
+//! not depend on θ and share one sparsity pattern.
 //!
 //! | family | Q | θ | null space |
 //! | --- | --- | --- | --- |
@@ -12,9 +12,9 @@
 //! | correlated effects of groups | I ⊗ Σ⁻¹ | variances, partial correlations | none |
 //! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
 //!
-//! Nodes without neighbours are independent N(0, 1/τ), because the Laplacian does not determine their level.
-//! References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2,
-//! unit cells, Neumann borders).
+//! Nodes without neighbours are independent with distribution N(0, 1/τ), because the Laplacian does not determine their
+//! level. References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE
+//! with α = 2, unit cells and Neumann boundaries).
 
 use std::sync::Arc;
 
@@ -31,14 +31,14 @@ use crate::{
 
 #[derive(Clone, Debug)]
 pub(super) enum FieldKind {
-    /// A single structure matrix of this rank, times τ.
+    /// A single structure matrix with this rank, multiplied by τ.
     Scaled { rank: f64, walk: Option<Walk> },
-    /// The terms are I on the first half, minus the coupling of the halves, I on the second half, and R. The
-    /// eigenvalues of the scaled field determine the prior of φ.
+    /// The terms are the identity on the first half, minus the coupling of the two halves, the identity on the second
+    /// half, and R. The eigenvalues of the scaled field determine the prior of φ.
     Bym2 { nodes: f64, scaled: Box<Field> },
-    /// The terms are the identity, the identity without both ends, and the adjacency matrix of the path.
+    /// The terms are the identity, the identity without the two ends, and the adjacency matrix of the path.
     Ar1 { nodes: f64 },
-    /// The terms are the elements of a group's precision matrix, for all groups.
+    /// Each term is one element of the precision matrix of a group, repeated for all groups.
     Correlated { groups: f64, size: usize },
     /// The terms are I, R and R².
     Spde {
@@ -75,7 +75,8 @@ impl Walk {
 
 const SHORT_WALK: usize = 100;
 
-/// The coefficients c_k and the parts of log |Q|₊ that depend on θ, with their derivatives by every hyperparameter.
+/// The coefficients c_k and the parts of log |Q|₊ that depend on θ, with their derivatives with respect to every
+/// hyperparameter.
 pub(super) struct Coefficients {
     pub(super) value: Vec<f64>,
     pub(super) slope: Vec<Vec<f64>>,
@@ -100,10 +101,10 @@ const FIRST_SHARE: f64 = -8.0;
 const SHARE_STEP: f64 = 0.5;
 const SHARES: usize = 33;
 
-/// Number of shares for which the divergence suffers from cancellation.
+/// Number of small shares for which cancellation spoils the divergence.
 const SMALL_SHARES: usize = 6;
 
-/// Relative size below which the row sum of a user's matrix counts as 0.
+/// A row sum of a user's matrix counts as 0 below this relative size.
 const FLAT: f64 = 1e-12;
 
 fn laplacian(graph: &Graph) -> Triplets {
@@ -150,8 +151,8 @@ fn precision_setting(given: Option<f64>) -> Setting {
 }
 
 impl Field {
-    /// Returns an intrinsic field over a graph, in which neighbours differ by N(0, 1/τ) (RW1 on a path, ICAR on
-    /// regions).
+    /// Returns an intrinsic field over a graph, in which the difference between neighbours has distribution N(0, 1/τ).
+    /// It is RW1 on a path and ICAR on regions.
     ///
     /// # Errors
     /// Fails if the graph has no node or no edge.
@@ -171,10 +172,10 @@ impl Field {
         )
     }
 
-    /// Returns a random walk of first order along a path or a ring of nodes.
+    /// Returns a first-order random walk along a path or a ring of nodes.
     ///
     /// # Errors
-    /// Fails if there are fewer than two nodes (a ring: three).
+    /// Fails if a path has fewer than two nodes or a ring fewer than three.
     pub fn rw1(nodes: usize, cyclic: bool, precision: Option<f64>) -> Result<Self, Error> {
         let least = if cyclic { 3 } else { 2 };
         if nodes < least {
@@ -197,10 +198,10 @@ impl Field {
         )
     }
 
-    /// Returns a random walk of second order along a path or a ring of nodes.
+    /// Returns a second-order random walk along a path or a ring of nodes.
     ///
     /// # Errors
-    /// Fails if there are fewer than three nodes (a ring: four).
+    /// Fails if a path has fewer than three nodes or a ring fewer than four.
     pub fn rw2(nodes: usize, cyclic: bool, precision: Option<f64>) -> Result<Self, Error> {
         let least = if cyclic { 4 } else { 3 };
         if nodes < least {
@@ -226,10 +227,11 @@ impl Field {
         Self::scaled(nodes, entries, null, precision, Some(walk))
     }
 
-    /// Returns the discrete thin plate on a grid, which penalises second differences along both axes and across.
+    /// Returns the discrete thin-plate field on a grid. It penalises second differences along both axes and the mixed
+    /// second difference.
     ///
     /// # Errors
-    /// Fails if the grid, or a part separated from it by empty cells, is too narrow for second differences.
+    /// Fails if the grid, or a part of it that is separated by holes, is too narrow for second differences.
     pub fn thin_plate(lattice: &Lattice, precision: Option<f64>) -> Result<Self, Error> {
         let mut entries = Vec::new();
         for node in 0..lattice.nodes() {
@@ -246,7 +248,7 @@ impl Field {
                 add_square(&mut entries, 2.0, &twist);
             }
         }
-        // Every node needs its diagonal entry, even if no difference reaches it.
+        // Every node needs a diagonal entry, even if no difference involves the node.
         entries.extend((0..lattice.nodes()).map(|i| (i, i, 0.0)));
         let (label, count) = lattice.graph().components();
         let middle = |x: usize, of: usize| x as f64 - (of - 1) as f64 / 2.0;
@@ -268,12 +270,13 @@ impl Field {
         })
     }
 
-    /// Returns a field whose precision is τ times a symmetric matrix. If its rows sum to 0 over a whole connected
-    /// component, the field is intrinsic and flat in the level of that component. Otherwise the matrix must be positive
+    /// Returns a field whose precision is τ times a symmetric matrix. If the rows of a whole connected component sum to
+    /// 0, the field is intrinsic and flat in the level of that component. Otherwise the matrix must be positive
     /// definite.
     ///
     /// # Errors
-    /// Fails if the matrix is not square, not symmetric, or not positive definite except for these levels.
+    /// Fails if the matrix is not square or not symmetric, or if it is not positive definite apart from the flat
+    /// levels.
     pub fn given(matrix: Sparse, precision: Option<f64>) -> Result<Self, Error> {
         if matrix.rows != matrix.cols || matrix.rows == 0 {
             return Err(Error::Prior(format!(
@@ -296,7 +299,7 @@ impl Field {
                 }
             }
         }
-        // Every node needs its diagonal entry, even if the file lacks it.
+        // Every node needs a diagonal entry, even if the file lacks it.
         entries.extend((0..nodes).map(|i| (i, i, 0.0)));
         let (label, count) = Graph::new(neighbours)?.components();
         let mut level: Vec<bool> = vec![true; count];
@@ -335,7 +338,8 @@ impl Field {
 
     fn log_determinant(&self) -> Result<f64, Error> {
         let nodes = self.pattern.rows;
-        // The prior's log determinant is the difference between the dual's determinant with it and without it.
+        // The log determinant that the prior supplies equals the difference between the dual's determinants with and
+        // without it.
         let factor = |log_determinant: Option<f64>| {
             Geometry::new(
                 &self.alone(self.pattern.clone(), log_determinant),
@@ -366,8 +370,8 @@ impl Field {
         }
     }
 
-    /// Returns BYM2 on a graph: `(√(1−φ) v + √φ u)/√τ` with independent v, and with the intrinsic field u scaled to a
-    /// generalised variance of 1 in each component. The latent variables are the sums, followed by u.
+    /// Returns the BYM2 field `(√(1−φ) v + √φ u)/√τ` on a graph, where v is independent and the intrinsic field u is
+    /// scaled to a generalised variance of 1 in each component. The latent variables are the sums, followed by u.
     ///
     /// # Errors
     /// Fails if the graph has no edges.
@@ -399,7 +403,7 @@ impl Field {
                 Vec::new(),
             )?
         };
-        // The other constructors store the values of a single structure matrix in the pattern, too.
+        // The other constructors also store the values of a single structure matrix in the pattern.
         scaled.pattern.value = scaled.terms[0].clone();
         // log |cR|₊ contains (size − 1) log c for each component, and log c for each node without neighbours.
         let mut sizes = vec![0usize; count];
@@ -426,8 +430,8 @@ impl Field {
             },
             vec![precision_setting(precision), share],
         )?;
-        // A shift of u within a component also shifts the sum, by an amount that depends on θ. Only the second half is
-        // therefore fixed here.
+        // A shift of u within a component also shifts the sum, by an amount that depends on θ. Therefore only the
+        // second half is fixed here.
         field.null_space = (levels.cols > 0).then(|| {
             Dense::from_fn(2 * n, levels.cols, |i, j| {
                 if i < n { 0.0 } else { levels.get(i - n, j) }
@@ -437,7 +441,7 @@ impl Field {
         Ok(field)
     }
 
-    /// Returns a stationary first-order autoregression along a path, parameterised by its marginal variance.
+    /// Returns a stationary first-order autoregression along a path. Its variance parameter is the marginal variance.
     ///
     /// # Errors
     /// Fails if there are fewer than two nodes.
@@ -466,8 +470,9 @@ impl Field {
         )
     }
 
-    /// Returns a stationary field on a grid that resembles a Matérn field. Its hyperparameters are the distance in
-    /// cells at which the correlation has fallen to about 0.14, and the marginal variance far from the border.
+    /// Returns a stationary field on a grid that approximates a Matérn field. Its hyperparameters are the marginal
+    /// variance far from the border and the range, which is the distance in cells at which the correlation has fallen
+    /// to about 0.14.
     ///
     /// # Errors
     /// Fails if the grid has a single cell.
@@ -583,8 +588,8 @@ impl Field {
         )
     }
 
-    /// Returns whether the stated determinant is that of a product of conditional densities. It then differs from the
-    /// determinant of Q, because the flat directions depend on θ.
+    /// Returns whether the determinant that the field states belongs to a product of conditional densities. Such a
+    /// determinant differs from the determinant of Q, because the flat directions depend on θ.
     pub(super) fn is_oblique(&self) -> bool {
         matches!(self.family, FieldKind::Bym2 { .. })
     }
@@ -708,12 +713,13 @@ impl Field {
             .map(|null| super::pin::times(&null, keep));
     }
 
-    /// The columns span the flat directions, except for directions that θ determines. They need not be orthogonal.
+    /// Returns columns that span the flat directions, except for directions that depend on θ. The columns need not be
+    /// orthogonal.
     pub(super) fn flat(&self) -> Option<&Dense> {
         self.null_space.as_ref()
     }
 
-    /// Returns the number of latent variables that rows can refer to: all, or the first half for BYM2.
+    /// Returns the number of latent variables to which rows can refer: all of them, or the first half for BYM2.
     pub(super) fn read(&self) -> usize {
         match &self.family {
             FieldKind::Bym2 { nodes, .. } => *nodes as usize,
@@ -721,8 +727,8 @@ impl Field {
         }
     }
 
-    /// Computes the generalised variance, the geometric mean of the marginal variances, at a precision of 1 (Sørbye and
-    /// Rue 2014). It excludes the flat directions of intrinsic fields.
+    /// Computes the generalised variance at a precision of 1, which is the geometric mean of the marginal variances
+    /// (Sørbye and Rue 2014). For intrinsic fields it excludes the flat directions.
     pub fn spread(&self) -> Result<f64, Error> {
         match &self.family {
             FieldKind::Scaled {
@@ -742,8 +748,8 @@ impl Field {
         }
     }
 
-    /// Returns the prior of a hyperparameter. If its row specifies a prior of a standard deviation, this is the
-    /// standard deviation of the field.
+    /// Returns the prior of a hyperparameter. A prior on a standard deviation refers to the standard deviation of the
+    /// field.
     pub(super) fn prior(
         &self,
         hyper: &Hyper,
@@ -772,9 +778,9 @@ impl Field {
     }
 
     /// Computes the logarithm of √(2 KLD) as a function of the logit of φ, where KLD is the divergence of BYM2 with a
-    /// share φ of the structured part from BYM2 without it. With the eigenvalues γ of the scaled field's covariance,
-    /// `KLD = ½ Σ (φ(γ−1) − log(1 + φ(γ−1)))`. The determinant is `|(1−φ)cR + φI| / |cR|₊ · ((1−φ)/φ)^r` for r flat
-    /// directions.
+    /// structured share φ from BYM2 without a structured part. If γ are the eigenvalues of the scaled field's
+    /// covariance, then `KLD = ½ Σ (φ(γ−1) − log(1 + φ(γ−1)))`. The determinant is `|(1−φ)cR + φI| / |cR|₊ ·
+    /// ((1−φ)/φ)^r` for r flat directions.
     fn distance(&self) -> Result<Curve, Error> {
         let FieldKind::Bym2 { nodes, scaled } = &self.family else {
             return Err(Error::Prior("only BYM2 has a share `phi`".to_owned()));
@@ -814,7 +820,7 @@ impl Field {
             Ok(0.5 * (2.0 * divergence).max(f64::MIN_POSITIVE).ln())
         });
         let values = values.collect::<Result<Vec<f64>, Error>>()?;
-        // For small shares the distance is proportional to the share, which avoids a cancellation.
+        // For small shares the distance is proportional to the share. Using this avoids a cancellation.
         let values = (0..SHARES).map(|k| match k < SMALL_SHARES {
             true => values[SMALL_SHARES] + SHARE_STEP * (k as f64 - SMALL_SHARES as f64),
             false => values[k],

@@ -1,4 +1,4 @@
-//! Gaussian processes, whose covariance is a sum of products of covariance functions on the rows of a table.
+//! Gaussian processes. The covariance is a sum of products of covariance functions on the rows of a table.
 
 use super::kernel::{Kernel, Shape, for_blocks, sum_blocks};
 use super::setting::{self, Setting};
@@ -12,9 +12,9 @@ use crate::{
 pub struct Factor {
     /// The shape of the covariance function.
     pub shape: Shape,
-    /// The variance, or `None` for a variance of 1.
+    /// The variance of the factor, or `None` for a variance of 1.
     pub variance: Option<Setting>,
-    /// The lengthscales: none, one, or one per coordinate.
+    /// The lengthscales. There are none, one for all coordinates, or one per coordinate.
     pub lengthscales: Vec<Setting>,
     /// The coordinates of the latent variables, with one row per latent variable and one column per coordinate.
     pub points: Dense,
@@ -83,8 +83,8 @@ impl GaussianProcess {
         &self.settings
     }
 
-    /// Returns the kernels of the terms at `values`, between the points in `rows` and `columns` for each factor. The
-    /// default for both is the latent variables' own points.
+    /// Returns the kernels of the terms at `values`, between the points in `rows` and `columns` for each factor. By
+    /// default, both are the points of the latent variables.
     fn kernels<'a>(
         &self,
         values: &'a [f64],
@@ -125,11 +125,11 @@ impl GaussianProcess {
         sum
     }
 
-    /// Computes covariances with new points. `points` has one matrix per factor, in the order of
-    /// [`factors`](Self::factors).
+    /// Computes the covariances of the latent variables with new points. `points` has one matrix per factor, in the
+    /// order of [`factors`](Self::factors).
     ///
     /// # Errors
-    /// Fails if θ is outside its range, or if the points have other coordinates than the latent variables.
+    /// Fails if θ is outside its range, or if the new points do not have the same coordinates as the latent variables.
     pub fn query(&self, theta: &[f64], points: &[Dense]) -> Result<Query, Error> {
         let values = setting::values(&self.settings, theta)?;
         let rows = self.check(points)?;
@@ -149,11 +149,10 @@ impl GaussianProcess {
         })
     }
 
-    /// Computes covariances of new points with each other. `points` has one matrix per factor, as for
-    /// [`query`](Self::query).
+    /// Computes the covariances among new points. `points` has one matrix per factor, as for [`query`](Self::query).
     ///
     /// # Errors
-    /// Fails as [`query`](Self::query) does.
+    /// Fails for the same reasons as [`query`](Self::query).
     pub fn between(&self, theta: &[f64], points: &[Dense]) -> Result<Dense, Error> {
         let values = setting::values(&self.settings, theta)?;
         let rows = self.check(points)?;
@@ -184,7 +183,7 @@ impl Prior for GaussianProcess {
         let values = setting::values(&self.settings, theta)?;
         let kernels = self.kernels(&values, None, None);
         let mut covariance = Self::assemble(&kernels, self.latents, self.latents);
-        // Blocks may round the two triangles differently.
+        // The blocks may round the two triangles differently.
         for j in 0..self.latents {
             for i in j + 1..self.latents {
                 covariance.data[i * self.latents + j] = covariance.data[j * self.latents + i];
@@ -208,7 +207,7 @@ impl Prior for GaussianProcess {
             let mut parts = Vec::with_capacity(values.len());
             for (term, own) in kernels.iter().zip(&self.terms) {
                 for (i, (kernel, settings)) in term.iter().zip(own).enumerate() {
-                    // The weight of a factor is the weight of the sum times the other factors.
+                    // The weight of a factor is the weight of the sum multiplied by the other factors of the product.
                     let mut own = columns.to_vec();
                     let mut other = vec![0.0; if term.len() > 1 { own.len() } else { 0 }];
                     for (_, factor) in term.iter().enumerate().filter(|(j, _)| *j != i) {

@@ -1,4 +1,4 @@
-//! Graphs of Markov fields: paths, cycles, lattices with holes, and neighbourhoods of regions.
+//! Graphs of Markov fields: paths, rings, lattices with holes, and neighbourhoods of regions.
 
 use crate::Error;
 
@@ -9,10 +9,11 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Creates a graph from the neighbours of every node, with indices from 0.
+    /// Creates a graph from the neighbours of every node. Nodes are numbered from 0.
     ///
     /// # Errors
-    /// Fails if a neighbour does not exist, is the node itself, is listed twice or does not list the node in return.
+    /// Fails if a node lists a neighbour that does not exist, lists itself, lists a neighbour twice, or lists a
+    /// neighbour that does not list the node in return.
     pub fn new(mut neighbours: Vec<Vec<usize>>) -> Result<Self, Error> {
         let nodes = neighbours.len();
         for list in &mut neighbours {
@@ -38,7 +39,7 @@ impl Graph {
         Ok(Self { neighbours })
     }
 
-    /// Creates a path of nodes, or with `cyclic` a ring, which requires at least three nodes.
+    /// Creates a path of nodes, or a ring if `cyclic` is true. A ring needs at least three nodes.
     pub fn path(nodes: usize, cyclic: bool) -> Self {
         let ring = cyclic && nodes > 2;
         let neighbours = (0..nodes)
@@ -69,7 +70,7 @@ impl Graph {
         &self.neighbours[node]
     }
 
-    /// Returns every edge once, with the lower node first.
+    /// Returns every edge once, with the lower-numbered node first.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
         self.neighbours
             .iter()
@@ -77,7 +78,7 @@ impl Graph {
             .flat_map(|(i, list)| list.iter().filter(move |j| **j > i).map(move |j| (i, *j)))
     }
 
-    /// Returns the index of the connected component of every node, and the number of components. Components are in the
+    /// Returns the connected component of every node, and the number of components. Components are numbered in the
     /// order of their first nodes.
     pub fn components(&self) -> (Vec<usize>, usize) {
         let mut label = vec![usize::MAX; self.nodes()];
@@ -102,7 +103,7 @@ impl Graph {
     }
 }
 
-/// A grid of cells, row by row, some of which may be omitted.
+/// A rectangular grid of cells, stored row by row, in which some cells may be holes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lattice {
     /// Number of rows.
@@ -115,10 +116,10 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// Creates a grid of all cells, or of the cells for which `mask` is true (row by row).
+    /// Creates a grid of all cells, or of those cells for which `mask` is true. The mask is stored row by row.
     ///
     /// # Errors
-    /// Fails if the mask has another number of cells, or omits all of them.
+    /// Fails if the mask does not have one element per cell, or if it omits all cells.
     pub fn new(rows: usize, columns: usize, mask: Option<&[bool]>) -> Result<Self, Error> {
         let cells = rows * columns;
         if mask.is_some_and(|m| m.len() != cells) || cells == 0 {

@@ -1,4 +1,4 @@
-//! The mapping from the rows of a table to latent variables, by times, regions, cells, groups or covariates.
+//! The mapping from the rows of a table to latent variables by times, regions, cells, groups or covariates.
 
 use std::borrow::Cow;
 
@@ -16,24 +16,24 @@ pub struct Inputs {
     pub words: Vec<String>,
 }
 
-/// The tables and files that a specification refers to. Errors are messages for the user.
+/// Access to the tables and files to which a specification refers. Errors are messages for the user.
 pub trait Source {
     /// Returns the number of rows.
     fn rows(&self) -> usize;
 
-    /// Returns the numbers of a column, with NaN for missing ones.
+    /// Returns the numbers in a column, with NaN for missing values.
     ///
     /// # Errors
-    /// Fails if the column does not exist, or if it has words.
+    /// Fails if the column does not exist or contains words.
     fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String>;
 
-    /// Returns the values of a column as words, with `None` for missing ones.
+    /// Returns the values of a column as words, with `None` for missing values.
     ///
     /// # Errors
     /// Fails if the column does not exist.
     fn words(&self, column: &str) -> Result<Vec<Option<String>>, String>;
 
-    /// Whether a column has words.
+    /// Returns whether a column contains words.
     ///
     /// # Errors
     /// Fails if the column does not exist.
@@ -60,10 +60,10 @@ pub trait Source {
     /// Fails if the file cannot be read, or does not contain such a matrix.
     fn sparse(&self, file: &str) -> Result<Sparse, String>;
 
-    /// Reads a mask for a grid of this size and returns its cells row by row.
+    /// Reads a mask for a grid of this size and returns its cells in row order.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or has another size.
+    /// Fails if the file cannot be read, or if the mask does not have this size.
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String>;
 }
 
@@ -111,7 +111,7 @@ pub(super) fn complete_words(
         .collect()
 }
 
-/// The nodes of a part of the model, and the node that each row of the table belongs to.
+/// The nodes of a part of the model, and the rule that assigns a node to each row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// One node per row, in the order of the rows.
@@ -129,31 +129,31 @@ pub enum Index {
         step: f64,
         /// Number of nodes.
         nodes: usize,
-        /// Whether a row between two nodes interpolates linearly. If not, every row must be at a node.
+        /// Whether a row between two nodes is interpolated linearly. If it is not, every row must be at a node.
         interpolated: bool,
     },
     /// One node per distinct value of a column.
     Groups {
         /// The column.
         column: String,
-        /// The distinct values, in order.
+        /// The distinct values in sorted order.
         levels: Vec<String>,
     },
-    /// The nodes of a graph or the rows of a matrix, whose numbers are in a column.
+    /// The nodes of a graph or the rows of a matrix. A column contains their numbers.
     Regions {
         /// The column.
         column: String,
-        /// The number of the first node in the column, 0 or 1.
+        /// The number by which the column refers to the first node: 0 or 1.
         first: usize,
         /// Number of nodes.
         nodes: usize,
     },
-    /// The cells of a grid. One column has their numbers row by row, or two columns have their rows and columns.
-    /// Without a column, row i is cell i.
+    /// The cells of a grid. A single column contains their numbers in row order, and two columns contain their row and
+    /// column numbers. Without a column, row i of the table is cell i.
     Cells {
-        /// At most two columns.
+        /// The names of the columns, at most two.
         columns: Vec<String>,
-        /// The number of the first cell in the columns, 0 or 1.
+        /// The number by which the columns refer to the first cell: 0 or 1.
         first: usize,
         /// The grid.
         lattice: Lattice,
@@ -163,24 +163,26 @@ pub enum Index {
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
-/// Distance from a node, in steps, up to which a row counts as at that node. Values in a file are rounded.
+/// Distance from a node, in steps, up to which a row counts as being at that node, because values in a file are
+/// rounded.
 const AT_NODE: f64 = 1e-6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Between {
-    /// An error, because the correlation over a step does not determine the correlation over a part of it.
+    /// Rows between nodes are errors, because the correlation over a step does not determine the correlation over a
+    /// part of a step.
     Refused,
     Interpolated {
         most: usize,
-        /// The number of nodes if the smallest distance would require more than `most`.
+        /// The number of nodes to use if the smallest distance would require more than `most` nodes.
         instead: usize,
     },
 }
 
 impl Index {
-    /// Returns evenly spaced nodes from the smallest to the largest value of the column. The step is the smallest
-    /// distance between two values. The user may set each of the three. With interpolation, the step is longer if there
-    /// would be too many nodes, and the returned note reports this.
+    /// Returns evenly spaced nodes from the smallest to the largest value of the column, with the smallest distance
+    /// between two values as the step. The user may set both ends and the step. With interpolation, the step is longer
+    /// if there would be too many nodes, and the returned note reports this.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
@@ -200,8 +202,8 @@ impl Index {
             .map(|pair| pair[1] - pair[0])
             .filter(|gap| *gap > 0.0)
             .fold(f64::INFINITY, f64::min);
-        // The step divides the distance between the ends. The smallest distance alone is a difference of rounded
-        // numbers.
+        // The step divides the distance between the ends evenly. The smallest distance on its own is inaccurate,
+        // because it is a difference of rounded numbers.
         let whole = |step: f64| {
             let steps = (to - from) / step;
             let near = (steps - steps.round()).abs() < 0.1 && steps > 0.5;
@@ -264,8 +266,8 @@ impl Index {
         Ok((line, note))
     }
 
-    /// Returns, for each row of an interpolated line, the node before it and the weight of the node after it. The
-    /// result is `None` if all rows are at nodes.
+    /// Returns the node before each row of an interpolated line, and the weight of the node after the row. Returns
+    /// `None` if all rows are at nodes.
     pub(super) fn between(
         &self,
         source: &dyn Source,
@@ -302,8 +304,8 @@ impl Index {
         }
     }
 
-    /// Returns the node of each row, or an error with the number of a new group. Rows of the same new group have the
-    /// same number.
+    /// Returns the node of each row, or an error that contains the number of a new group. Rows that belong to the same
+    /// new group have the same number.
     pub(super) fn positions(
         &self,
         source: &dyn Source,
@@ -359,7 +361,7 @@ impl Index {
                         let position = (x - from) / step;
                         let nearest = position.round();
                         let away = (position - nearest).abs() > AT_NODE * nearest.abs().max(1.0);
-                        // A row between two nodes gets the node before it.
+                        // A row between two nodes is assigned to the node before it.
                         let node = if away { position.floor() } else { nearest };
                         if away && !interpolated {
                             Err(format!(
@@ -445,10 +447,10 @@ fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Ve
         .collect()
 }
 
-/// The units of a model relative to the units of its table.
+/// The units of a model in terms of the units of its table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units {
-    /// The response in the table's units that equals 1 in the model.
+    /// The response, in the table's units, that equals 1 in the model.
     pub response: f64,
     /// Whether covariates are divided by their standard deviations.
     pub scaled: bool,
@@ -465,7 +467,8 @@ impl Units {
     };
 }
 
-/// A column is constant if its spread relative to its size is below this value. Rounding causes a few 1e-16.
+/// A column counts as constant if its spread relative to its size is below this value. Rounding causes a relative
+/// spread of a few 1e-16.
 const CONSTANT: f64 = 1e-12;
 
 /// A covariate in the model's units: a numeric column, or the indicator of one level of a column of words.
@@ -473,11 +476,11 @@ const CONSTANT: f64 = 1e-12;
 pub struct Covariate {
     /// The column.
     pub column: String,
-    /// The level whose indicator this is, or `None` for a numeric column.
+    /// The level that the indicator represents, or `None` for a numeric column.
     pub level: Option<String>,
-    /// The value of the column that is 0 in the model.
+    /// The value of the column at which the covariate is 0.
     pub centre: f64,
-    /// The distance between the values of the column that are 0 and 1 in the model.
+    /// The difference in the column between the values at which the covariate is 0 and 1.
     pub scale: f64,
 }
 
@@ -491,8 +494,8 @@ impl Covariate {
         }
     }
 
-    /// Computes the centre and the root mean square around it, as `units` require, of the values in these rows. The
-    /// result is `None` if all values are equal up to rounding, or zero without centring.
+    /// Computes the centre of the values in these rows and their root mean square around it, as `units` require.
+    /// Returns `None` if all values are equal up to rounding, or if all are zero and the covariate is not centred.
     pub(super) fn measured(
         &self,
         source: &dyn Source,
@@ -511,7 +514,8 @@ impl Covariate {
         Ok((scale > CONSTANT * size).then_some((centre, scale)))
     }
 
-    /// Returns the covariates of a column: the column itself, or all of its levels except the first.
+    /// Returns the covariates that a column defines: the column itself, or indicators of all of its levels except the
+    /// first.
     pub(super) fn of(
         source: &dyn Source,
         column: &str,
@@ -545,7 +549,7 @@ impl Covariate {
         Ok(words.iter().map(indicator).collect())
     }
 
-    /// Returns the name, such as `altitude` or `town[Bonn]`.
+    /// Returns the name of the covariate, such as `altitude` or `town[Bonn]`.
     pub fn name(&self) -> String {
         match &self.level {
             None => self.column.clone(),

@@ -1,8 +1,8 @@
-//! Covariance functions, as one table of shapes. Each shape has its value and its derivatives by the logarithms of its
-//! hyperparameters (Rasmussen and Williams 2006, chapters 4 and 5).
+//! Covariance functions, listed in one table of shapes. Each shape has a value and derivatives with respect to the
+//! logarithms of its hyperparameters (Rasmussen and Williams 2006, chapters 4 and 5).
 //!
-//! A stationary kernel is `variance · f(s)` with `s = Σ_d (x_d − x'_d)²/ℓ_d²`, and its derivative by log ℓ_d is
-//! `variance · g(s) · (x_d − x'_d)²/ℓ_d²` with `g = −2 f′`.
+//! A stationary kernel is `variance · f(s)` with `s = Σ_d (x_d − x'_d)²/ℓ_d²`. Its derivative with respect to log ℓ_d
+//! is `variance · g(s) · (x_d − x'_d)²/ℓ_d²` with `g = −2 f′`.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -17,21 +17,22 @@ use crate::Dense;
 pub enum Shape {
     /// The squared exponential exp(−s/2).
     Rbf,
-    /// The Matérn function exp(−√s) of smoothness 1/2.
+    /// The Matérn function exp(−√s) with smoothness 1/2.
     Matern12,
-    /// The Matérn function (1 + √(3s)) exp(−√(3s)) of smoothness 3/2.
+    /// The Matérn function (1 + √(3s)) exp(−√(3s)) with smoothness 3/2.
     Matern32,
-    /// The Matérn function (1 + √(5s) + 5s/3) exp(−√(5s)) of smoothness 5/2.
+    /// The Matérn function (1 + √(5s) + 5s/3) exp(−√(5s)) with smoothness 5/2.
     Matern52,
     /// The inner product x·x′.
     Linear,
     /// The constant 1, which adds a common level.
     Constant,
-    /// 1 if all coordinates are equal and otherwise 0, which adds independent levels of groups.
+    /// The indicator of equal coordinates: 1 if all coordinates are equal, and 0 otherwise. It adds independent levels
+    /// of groups.
     Same,
 }
 
-/// The description of a shape in the specification and the book.
+/// The description of a shape for specifications and for the book.
 pub struct KernelRow {
     /// The shape.
     pub shape: Shape,
@@ -85,7 +86,7 @@ impl Shape {
         }
     }
 
-    /// Computes g for every s. If `f` has no slope at s = 0 (Matérn 1/2), the derivative is 0 there, because g is
+    /// Computes g for every s. If f has no slope at s = 0 (Matérn 1/2), the result there is 0, because g is always
     /// multiplied by s.
     fn slope(self, simd: Simd, s: &[f64], g: &mut [f64]) {
         let mut e = vec![0.0; s.len()];
@@ -104,7 +105,7 @@ impl Shape {
         }
     }
 
-    /// Computes the exponent of the profile, which is −s/2 or, with the returned rate, −rate·√s.
+    /// Computes the exponent of the kernel, which is −s/2 or −rate·√s, and returns the rate.
     fn exponent(self, s: &[f64], e: &mut [f64]) -> f64 {
         let rate = match self {
             Self::Matern12 => 1.0,
@@ -120,21 +121,21 @@ impl Shape {
     }
 }
 
-/// Columns of a matrix per task. The number is fixed, so that results do not depend on the number of threads.
+/// Number of matrix columns per task. The number is fixed, so that results do not depend on the number of threads.
 const BLOCK: usize = 64;
 
-/// Smallest number of coordinates for which inner products give squared distances.
+/// Smallest number of coordinates for which squared distances are computed from inner products.
 const MANY: usize = 12;
 
-/// The points of a kernel evaluation, one per row, divided by the lengthscales.
+/// The points of a kernel evaluation, one per row, after division by the lengthscales.
 struct Scaled {
     points: Dense,
     squares: Vec<f64>,
 }
 
 impl Scaled {
-    /// Returns the points of a stationary kernel in units of the lengthscales, minus `centre`, which preserves digits
-    /// in inner products.
+    /// Returns the points of a stationary kernel minus `centre`, in units of the lengthscales. Centring preserves
+    /// digits in inner products.
     fn stationary(points: &Dense, centre: &[f64], lengthscales: &[f64]) -> Self {
         let mut scaled = points.clone();
         if scaled.rows > 0 {
@@ -159,7 +160,7 @@ impl Scaled {
     }
 }
 
-/// A covariance function at fixed hyperparameters on two sets of points.
+/// A covariance function between two sets of points, at fixed hyperparameters.
 pub struct Kernel<'a> {
     shape: Shape,
     variance: f64,
@@ -170,8 +171,8 @@ pub struct Kernel<'a> {
 }
 
 impl<'a> Kernel<'a> {
-    /// Creates the kernel between `rows` and `columns`, whose points are rows of the matrices. `lengthscales` has one
-    /// element, or one per coordinate.
+    /// Creates the kernel between `rows` and `columns`, which have one point per row. `lengthscales` has a single
+    /// element or one element per coordinate.
     pub fn new(
         shape: Shape,
         variance: f64,
@@ -231,7 +232,7 @@ impl<'a> Kernel<'a> {
             for ((s, i), other) in column.iter_mut().zip(0..).zip(&self.rows.squares) {
                 let sum = square + other;
                 let distance = sum - 2.0 * *s;
-                // For points close to each other this difference loses digits.
+                // This difference loses digits for points that are close to each other.
                 *s = if distance < 1e-4 * sum {
                     (0..d)
                         .map(|k| self.rows.points.get(i, k) - self.columns.points.get(j, k))
@@ -260,13 +261,13 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Writes the covariance of all rows with one block of columns to `out`.
+    /// Writes the covariances of all rows with one block of columns to `out`.
     pub fn write(&self, block: usize, out: &mut [f64]) {
         self.block(block, out);
         out.iter_mut().for_each(|x| *x *= self.variance);
     }
 
-    /// Returns the variances at the rows.
+    /// Returns the variance at each point in `rows`.
     pub fn diagonal(&self) -> Vec<f64> {
         match self.shape {
             Shape::Linear => self
@@ -279,8 +280,9 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Computes `Σ_ij H_ij ∂K_ij/∂log θ` over a block of columns j, for the variance and each lengthscale. `weights`
-    /// contains the same columns of the symmetric H. The sum over all blocks is the contraction of the whole matrix.
+    /// Computes `Σ_ij H_ij ∂K_ij/∂log θ` over a block of columns j, for the variance and for each lengthscale.
+    /// `weights` contains the same columns of the symmetric matrix H. The sum over all blocks is the contraction of the
+    /// whole matrix.
     pub fn contract(&self, block: usize, weights: &[f64]) -> Vec<f64> {
         let n = self.rows.points.rows;
         let mut k = vec![0.0; weights.len()];
@@ -293,7 +295,7 @@ impl<'a> Kernel<'a> {
         let mut s = vec![0.0; weights.len()];
         self.arguments(block, &mut s);
         self.shape.slope(self.simd, &s, &mut k);
-        // The weights become H times the slope.
+        // The weights are multiplied by the slope.
         for (k, w) in k.iter_mut().zip(weights) {
             *k *= w * self.variance;
         }

@@ -1,13 +1,13 @@
 //! Constraints on flat directions of intrinsic parts that the rows do not identify. For example, a sum of two random
-//! walks has two levels, of which the data determine only the sum. The data also do not determine the level of a region
-//! without data.
+//! walks has two levels, but the data determine only their sum. The data also do not determine the level of a region
+//! without observations.
 //!
-//! The first part of a sum with such a direction remains free in it. Later parts are constrained there, as in mgcv and
-//! INLA, where later terms sum to zero (Wood 2017, section 5.4.1). The constraint is a proper prior of a single node,
-//! which keeps the precision sparse. If another part is flat in the same direction, every way to remove the direction
-//! gives the same linear predictor and evidence. The prior of the node has the precision of a neighbour's difference.
-//! A fixed precision would be lost in rounding for a field that is nearly constant. The reported posterior is shifted so
-//! that the constrained direction sums to zero.
+//! The first part of a sum that has such a direction remains free in it. Later parts are constrained in that direction,
+//! as in mgcv and INLA, where later terms sum to zero (Wood 2017, section 5.4.1). The constraint is a proper prior of a
+//! single node, which keeps the precision sparse. If another part is flat in the same direction, every way to remove the
+//! direction gives the same linear predictor and evidence. The prior of the node has the precision of a difference
+//! between neighbours, because rounding would hide a constant precision if the field is nearly constant. The reported
+//! posterior is shifted so that the constrained direction sums to zero.
 
 use faer::Side;
 
@@ -18,7 +18,8 @@ use crate::linear::kernels::{add_scaled, cholesky, dot, log_determinant};
 use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Dense, Design, Error, Prior};
 
-/// A direction whose size in the linear predictors, relative to its own, is below this value belongs to earlier parts.
+/// A flat direction belongs to earlier parts if its component outside them, as seen in the linear predictors, is below
+/// this share of the largest flat direction of its part.
 const DEPENDENT: f64 = 1e-8;
 
 /// A constrained direction of an intrinsic part that shifts all linear predictors equally.
@@ -46,7 +47,7 @@ pub(super) fn hold(
         (0..columns.cols).map(one).collect()
     };
     let mut basis: Vec<Vec<f64>> = Vec::new();
-    // A common level comes first, because fields are deviations from it.
+    // A common level comes first, because fields are deviations from the level.
     for (piece, from) in pieces.iter().zip(&offsets) {
         if piece.reader == Reader::Common {
             basis.extend(normalised(seen(&Dense::from_fn(1, 1, |_, _| 1.0), *from)));
@@ -83,7 +84,7 @@ pub(super) fn hold(
                     piece.name
                 ))
             })?;
-            // Combinations of the null columns that vanish at the fixed nodes.
+            // These are the combinations of the null-space columns that vanish at the fixed nodes.
             let at_nodes: Vec<Vec<f64>> = (0..flat.cols)
                 .map(|k| nodes.iter().map(|node| orthonormal.get(*node, k)).collect())
                 .collect();
@@ -165,7 +166,7 @@ fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// Computes the component of a column that is orthogonal to other, orthonormal columns.
+/// Computes the component of a column that is orthogonal to the orthonormal columns of `basis`.
 fn without(column: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
     let mut out = column.to_vec();
     for _ in 0..2 {
@@ -188,7 +189,7 @@ fn combine(columns: &[Vec<f64>], coefficients: &Dense) -> Vec<Vec<f64>> {
     (0..coefficients.cols).map(one).collect()
 }
 
-/// Computes orthonormal columns with the same span, without columns of negligible length.
+/// Computes orthonormal columns with the same span, and drops columns of negligible length.
 fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let mut out: Vec<Vec<f64>> = Vec::new();
     for column in columns {
@@ -203,8 +204,8 @@ fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     out
 }
 
-/// Computes coefficient vectors of unit length with a negligible and with a substantial image under the columns, from
-/// the eigenvectors of the columns' inner products.
+/// Computes two sets of coefficient vectors of unit length: those with a negligible image under the columns, and those
+/// with a substantial image. All of them are eigenvectors of the matrix of the columns' inner products.
 fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Error> {
     let r = columns.len();
     let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));

@@ -1,5 +1,5 @@
-//! The mapping from rows of a table to the latent variables of a prior's parts: coordinates for covariance functions,
-//! and designs for concatenated variables.
+//! The mapping from rows of a table to the latent variables of a prior's parts. It consists of coordinates for
+//! covariance functions, and of designs for concatenated variables.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use super::by::{self, Factors};
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use crate::{Dense, Design, Sparse};
 
-/// The mapping from a row to the latent variables of a part.
+/// Says how a row refers to the latent variables of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
-    /// Each row has its own variable, including each new row.
+    /// Each row has its own variable. This also applies to each new row.
     Own,
     /// The node of the row selects the variable.
     At(Index),
-    /// The variables are weighted by covariates.
+    /// The covariates of the row weight the variables.
     Covariates(Vec<Covariate>),
     /// All rows share one variable.
     Common,
-    /// The coordinates of the row locate the variable.
+    /// The coordinates of the row are the inputs of the process.
     Inputs(Vec<Covariate>),
     /// The variables are coefficients of functions of the coordinates.
     Basis(Basis),
@@ -32,16 +32,16 @@ pub enum Reader {
     },
 }
 
-/// A part of the prior in reports.
+/// A part of the prior, as it appears in reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
-    /// The name, such as `icar` or `fixed`.
+    /// The name of the part, such as `icar` or `fixed`.
     pub name: String,
     /// The mapping from rows to the part's nodes.
     pub reader: Reader,
-    /// The factors of a node's variables, with one variable per factor. Without `by=` the only factor is 1.
+    /// The factors that multiply a node's variables, with one variable per factor. Without `by=`, the only factor is 1.
     pub factors: Factors,
-    /// The range of its latent variables, which is empty if the part is a term of a process.
+    /// The range of the part's latent variables. The range is empty if the part is a term of a process.
     pub latents: std::ops::Range<usize>,
 }
 
@@ -57,8 +57,8 @@ impl Piece {
     }
 }
 
-/// Returns coordinates of rows for a covariance function. `own` is the number of the first row's own variable. New rows
-/// get numbers that no old row has.
+/// Returns the coordinates of rows for a covariance function. `own` is the number of the first row's own variable. New
+/// rows receive numbers that no old row has.
 pub(super) fn coordinates(
     reader: &Reader,
     source: &dyn Source,
@@ -97,12 +97,12 @@ pub(super) fn coordinates(
     })
 }
 
-/// A new node of a row: the index of the piece, the node's number within the piece, and the row's factors of its
-/// variables.
+/// A node that a row refers to but the fit lacks: the index of the piece, the number of the node within the piece, and
+/// the factors of the row for the node's variables.
 pub(super) type New = (usize, usize, Vec<f64>);
 
-/// Returns the design of rows over the pieces' latent variables, and the new nodes of each row. Rows of one new group
-/// share a node.
+/// Returns the design of the rows over the pieces' latent variables, and the new nodes of each row. Rows of the same
+/// new group share a node.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
@@ -205,8 +205,8 @@ pub(super) fn design(
     Ok((Design::Sparse(sparse), fresh))
 }
 
-/// Returns the design of covariates, basis functions and common levels. The result is `None` for other parts, and for a
-/// single level, for which an index costs less.
+/// Returns the dense design of covariates and common levels. Returns `None` for other parts, and for a single level,
+/// for which an index costs less.
 fn dense(
     pieces: &[Piece],
     source: &dyn Source,

@@ -1,11 +1,11 @@
-//! Independent copies of a prior, for several linear predictors of an observation.
+//! Independent copies of a prior, for likelihoods with several linear predictors per observation.
 
 use crate::{
     Covariance, CovarianceSensitivity, Dense, Design, Error, Parameter, Precision, Prior, Query,
     Sensitivity, Sparse, Structure,
 };
 
-/// Independent copies of a prior with shared hyperparameters. Copy k of latent variable l has index `l · times + k`.
+/// Independent copies of a prior that share hyperparameters. Copy k of latent variable l has the index `l · times + k`.
 pub struct Replicated<'a> {
     /// The prior of one copy.
     pub prior: &'a dyn Prior,
@@ -48,7 +48,7 @@ fn each<T: Clone>(list: &[T], times: usize) -> Vec<T> {
         .collect()
 }
 
-/// Returns the design of `times` predictors per observation over as many copies of the latent variables.
+/// Returns the design of `times` predictors per observation over the same number of copies of the latent variables.
 pub fn replicate_design(design: &Design, times: usize) -> Design {
     match design {
         _ if times == 1 => design.clone(),
@@ -74,7 +74,7 @@ fn to_sparse(w: &Dense) -> Sparse {
     }
 }
 
-/// Returns the query of `times` predictors per observation.
+/// Returns the query for `times` predictors per observation.
 pub fn replicate_query(query: Query, times: usize) -> Query {
     match query {
         query if times == 1 => query,
@@ -149,7 +149,7 @@ impl Prior for Replicated<'_> {
             } => {
                 let mut sums = Vec::new();
                 if let Covariance::Precision(q) = &one.covariance {
-                    // Copies of a column follow each other.
+                    // Copies of the same column are adjacent.
                     for j in 0..q.matrix.cols {
                         let (from, count) = (q.matrix.col_start[j], q.matrix.col(j).0.len());
                         for i in 0..count {

@@ -1,4 +1,4 @@
-//! The scale of intrinsic fields, which is the variance that the structure matrix alone implies.
+//! The scale of intrinsic fields, which is the variance that the structure matrix implies at a precision of 1.
 
 use super::field::Field;
 use crate::linear::Geometry;
@@ -6,11 +6,11 @@ use crate::linear::kernels::dot;
 use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Error};
 
-/// Computes the diagonal of R⁻ for a field's pattern R, with the pseudo-inverse along its flat directions N
-/// (orthonormal columns).
+/// Computes the diagonal of R⁻, where R is the structure matrix of a field, and R⁻ is the pseudo-inverse along the flat
+/// directions N (orthonormal columns).
 ///
-/// With as many nodes g as there are constrained flat directions, `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised inverse of
-/// R, and `R⁻ = P M P` with `P = I − NNᵀ`. Its diagonal requires only the diagonal of M and the products MN.
+/// If the number of nodes g equals the number of constrained flat directions, `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised
+/// inverse of R, and `R⁻ = P M P` with `P = I − NNᵀ`. The diagonal requires only the diagonal of M and the products MN.
 pub(super) fn variances(field: &Field) -> Result<Vec<f64>, Error> {
     let n = field.len();
     let flat = field.flat().map(orthonormal_columns).transpose()?;
@@ -59,8 +59,8 @@ pub(super) fn variances(field: &Field) -> Result<Vec<f64>, Error> {
     Ok(variances)
 }
 
-/// Computes the factors at which each group of nodes, such as a component of a graph, has a generalised variance (the
-/// geometric mean of its marginal variances) of 1 (Sørbye and Rue 2014).
+/// Computes the factor at which each group of nodes, such as a component of a graph, has a generalised variance of 1
+/// (Sørbye and Rue 2014). The generalised variance is the geometric mean of the marginal variances.
 pub(super) fn factors(field: &Field, label: &[usize], count: usize) -> Result<Vec<f64>, Error> {
     let mut sizes = vec![0.0; count];
     label.iter().for_each(|c| sizes[*c] += 1.0);

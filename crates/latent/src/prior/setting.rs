@@ -1,11 +1,11 @@
-//! Hyperparameters of a prior's parts, which the user fixes or which are free with a starting value.
+//! Hyperparameters of a prior's parts. A hyperparameter is either fixed by the user or free with a starting value.
 
 use crate::{Error, Parameter, PriorDensity, Range};
 
 /// A hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The name in tables, such as `gp.lengthscale[3]`.
+    /// The name of the hyperparameter in tables, such as `gp.lengthscale[3]`.
     pub name: String,
     /// The fixed value, or the value at which learning starts.
     pub value: f64,
@@ -15,12 +15,13 @@ pub struct Setting {
     pub range: Range,
     /// The prior density on the natural scale.
     pub density: PriorDensity,
-    /// The value in the table's units that equals 1 in the model.
+    /// The value, in the table's units, that equals 1 in the model.
     pub unit: f64,
 }
 
 impl Setting {
-    /// Creates a positive hyperparameter, which is fixed at `given` or free with the starting value `start`.
+    /// Creates a positive hyperparameter. It is fixed at `given` if the user gives a value, and otherwise free with the
+    /// starting value `start`.
     pub fn positive(name: impl Into<String>, given: Option<f64>, start: f64) -> Self {
         Self {
             name: name.into(),
@@ -33,7 +34,7 @@ impl Setting {
     }
 }
 
-/// Returns the free settings, for a solver of hyperparameters.
+/// Returns the free settings as parameters of the search for hyperparameters.
 pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
     settings
         .iter()
@@ -47,10 +48,10 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
         .collect()
 }
 
-/// Returns the values of all settings, which are elements of θ for free settings and the fixed values for others.
+/// Returns the values of all settings: elements of θ for free settings, and fixed values for the others.
 ///
 /// # Errors
-/// Fails if θ has another length, or if a value is outside its range.
+/// Fails if θ does not have one element per free setting, or if a value is outside its range.
 pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     let free = settings.iter().filter(|s| s.free).count();
     if theta.len() != free {
@@ -87,7 +88,7 @@ pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     Ok(all)
 }
 
-/// Selects the values of the free settings from one value per setting.
+/// Selects the values of the free settings from a list with one value per setting.
 pub fn free_only(settings: &[Setting], all: &[f64]) -> Vec<f64> {
     settings
         .iter()

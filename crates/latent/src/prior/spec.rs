@@ -9,14 +9,14 @@
 //! list   = "(" word { "," word } ")"
 //! ```
 //!
-//! A word is a run of characters other than `, ( ) = ~ + *`, blanks and quotes, or anything between double quotes.
-//! `key=value` fixes a hyperparameter, `key~value` sets its starting value, and `key~word(numbers)` sets its prior.
-//! `assemble` defines the meaning of the words.
+//! A word is a run of characters other than `, ( ) = ~ + *`, blanks and quotes, or any text between double quotes.
+//! `key=value` fixes a hyperparameter, `key~value` sets its starting value, and `key~word(numbers)` sets its prior. The
+//! module `assemble` defines the meaning of the words.
 
 use std::fmt;
 use std::ops::Range;
 
-/// An error in the text of a prior, with its position and the correction.
+/// An error in the text of a prior, with its position and a suggested correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     text: String,
@@ -25,7 +25,7 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    /// `span` is in bytes.
+    /// Creates an error at the position `span`, in bytes.
     pub(super) fn new(text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         Self {
             text: text.to_owned(),
@@ -39,7 +39,7 @@ impl SpecError {
         &self.message
     }
 
-    /// Returns the column of the position, in characters from 1.
+    /// Returns the column of the position, counted in characters from 1.
     pub fn column(&self) -> usize {
         self.text[..self.span.start].chars().count() + 1
     }
@@ -71,11 +71,11 @@ pub struct Word {
 pub struct Named {
     /// The key.
     pub key: Word,
-    /// The value, as one word or the words of a list.
+    /// The value, which is a single word or the words of a list.
     pub values: Vec<Word>,
     /// The words in brackets after the value.
     pub arguments: Vec<Word>,
-    /// Whether the argument has `~` instead of `=`, which makes the value a starting value for learning.
+    /// Whether the argument contains `~` instead of `=`. The value is then a starting value for learning.
     pub start: bool,
 }
 
@@ -90,12 +90,12 @@ pub struct Call {
     pub named: Vec<Named>,
 }
 
-/// A parsed prior: a sum of products.
+/// A parsed prior, which is a sum of products.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// The text that was parsed.
     pub text: String,
-    /// The terms of the sum. Each is a list of the factors of a product.
+    /// The terms of the sum. Each term is the list of the factors of a product.
     pub terms: Vec<Vec<Call>>,
 }
 
@@ -103,7 +103,7 @@ impl Spec {
     /// Parses a specification.
     ///
     /// # Errors
-    /// Fails if the text does not follow the grammar. The error points at the position.
+    /// Fails if the text does not follow the grammar. The error contains the position.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         // Error messages show the text on one line.
         let text: String = text
@@ -182,7 +182,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, SpecError> {
         }
         let mut end = at + c.len_utf8();
         while let Some((next, c)) = rest.peek().copied() {
-            // The sign of an exponent belongs to its number, as in 1e+5.
+            // The sign of an exponent is part of the number, as in 1e+5.
             let exponent = c == '+' && is_mantissa(&text[at..next]);
             if (MARKS.contains(c) && !exponent) || c.is_whitespace() || c == '"' {
                 break;

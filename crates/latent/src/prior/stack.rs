@@ -1,5 +1,5 @@
-//! Priors of independent parts, which are Markov fields, groups and covariates. Their latent variables are
-//! concatenated, and the precision is block-diagonal.
+//! Priors that consist of independent parts: Markov fields, groups and covariates. The latent variables of the parts
+//! are concatenated, and the precision is block-diagonal.
 
 use super::field::Field;
 use super::pin::Pin;
@@ -67,7 +67,7 @@ impl Block {
     }
 }
 
-/// A prior of independent parts, with concatenated latent variables.
+/// A prior that consists of independent parts, whose latent variables are concatenated.
 #[derive(Clone, Debug)]
 pub struct Stack {
     parts: Vec<Block>,
@@ -153,8 +153,8 @@ impl Stack {
             .collect()
     }
 
-    /// For each part, a factor of the covariance at θ of the variables of a node that no row of the fit has. The factor
-    /// is empty if the part has no such nodes.
+    /// Returns, for each part, a factor of the covariance at θ among the variables of a node that occurs in no row of
+    /// the fit. The factor is empty if the part has no such nodes.
     pub(super) fn roots(&self, theta: &[f64]) -> Result<Vec<Dense>, Error> {
         let each = self.split(theta)?.into_iter();
         each.map(|(part, own)| {
@@ -244,7 +244,7 @@ impl Prior for Stack {
                     },
                     Covariance::Precision(q),
                 ) => {
-                    // Each block is a range of the stored entries.
+                    // Each block occupies a contiguous range of the stored entries.
                     let starts = &q.matrix.col_start;
                     let entries = &value[starts[latents.start]..starts[latents.end]];
                     match part {

@@ -1,4 +1,4 @@
-//! Builds a part of the prior from one term of a specification and its table.
+//! Builds a part of the prior from one term of a specification and the table to which it refers.
 
 use std::sync::Arc;
 
@@ -18,17 +18,18 @@ use crate::linear::narrow::root_of;
 use crate::model::symmetric;
 use crate::{Error, PriorDensity};
 
-/// Numbers of nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s has entries up
-/// to 6 · 0.0017 n³ / s² (0.0017 n³ is the generalised variance of its structure matrix), and their rounding hides the
-/// information of a row. For s = 1 the rounding is 2e-6 of this information with 10 000 nodes, and 6e-5 with 30 000,
-/// where the duality gap no longer reaches its tolerance. A column that would need more nodes is interpolated between 2
-/// 000 nodes, which follow any smooth curve and allow s down to 0.003.
+/// Limits on the number of nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s
+/// has entries up to 6 · 0.0017 n³ / s², where 0.0017 n³ is the generalised variance of the structure matrix. Rounding
+/// errors in these entries hide the information of a row. For s = 1 they are 2e-6 of this information with 10 000
+/// nodes. With 30 000 nodes they are 6e-5, and the duality gap no longer reaches its tolerance. If a column would need
+/// more nodes, it is interpolated between 2 000 nodes, which follow any smooth curve and allow s down to 0.003.
 const RW2: Between = Between::Interpolated {
     most: 10_000,
     instead: 2_000,
 };
 
-/// Numbers of nodes of a first-order walk. Its entries grow only with n, so these numbers limit the cost.
+/// Limits on the number of nodes of a first-order walk. The entries of its precision grow only with n, so these numbers
+/// limit the cost.
 const RW1: Between = Between::Interpolated {
     most: 100_000,
     instead: 100_000,
@@ -140,8 +141,8 @@ impl Builder<'_, '_> {
         self.units.response / factor.as_ref().map_or(1.0, |covariate| covariate.scale)
     }
 
-    /// Returns effects of several columns in each group, with a variance for each column and a correlation for each
-    /// pair.
+    /// Returns correlated effects of several columns in each group. They have a variance for each column and a
+    /// correlation for each pair of columns.
     fn correlated(&self, reader: &Reader) -> Result<Field, SpecError> {
         let known = self.known;
         let fail = |message: &str| known.error(&known.call.name.span, message);
@@ -246,9 +247,9 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// Returns the variance of a factor. For later factors of a product it is 1 by default.
+    /// Returns the variance of a factor of a product. For the second and later factors, the default is 1.
     fn variance(&self) -> Result<Setting, SpecError> {
-        // A product has the response's unit only once.
+        // Only the first factor of a product has the unit of the response.
         let mut variance = match self.later_factor {
             false => self.setting("variance", None)?,
             true => self.known.setting("variance", &self.label, None, 1.0)?,
@@ -279,7 +280,7 @@ impl Builder<'_, '_> {
             root: Arc::new(root),
         };
         let body = Body::Kernel {
-            // The inner products of the rows of a root are the matrix.
+            // The inner products of the rows of the root form the matrix.
             shape: Shape::Linear,
             variance: Some(self.variance()?),
             lengthscales: Vec::new(),
@@ -287,7 +288,8 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// The field receives starting values, and later code decides which settings are free.
+    /// Returns the field with the hyperparameters `names`. The field receives starting values, and later code decides
+    /// which settings are free.
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
         for (i, name) in names.iter().enumerate() {
             let stated = self.setting(name, Some(field.settings()[i].value))?;
@@ -413,8 +415,8 @@ impl Builder<'_, '_> {
             .map_err(|m| known.error(position, m))
     }
 
-    /// Returns the number of the first node: the given number, otherwise 0 if a 0 occurs in the columns, and otherwise
-    /// 1.
+    /// Returns the number of the first node: the given number, or otherwise 0 if a 0 occurs in the columns, and 1 if
+    /// not.
     fn first(&self, columns: &[String]) -> Result<usize, SpecError> {
         let known = self.known;
         if let Some(word) = known.one("first")? {
@@ -437,7 +439,7 @@ impl Builder<'_, '_> {
         Ok(usize::from(!columns.is_empty()))
     }
 
-    /// Returns the nodes in the column `on=`, or one node per row without this key.
+    /// Returns the nodes that the column `on=` selects, or one node per row if there is no such key.
     fn regions(&self, nodes: usize) -> Result<Index, SpecError> {
         let index = match self.known.one("on")? {
             None => Index::Rows { nodes },

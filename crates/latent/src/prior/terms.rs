@@ -1,5 +1,5 @@
-//! The table of terms that a prior in text form can contain, with their arguments and the starting values of their
-//! hyperparameters.
+//! The table of the terms that a prior in text form can contain. It lists their arguments and the starting values of
+//! their hyperparameters.
 
 use std::ops::Range as Span;
 
@@ -13,7 +13,7 @@ use crate::{PriorDensity, Range, Tail};
 pub struct Term {
     /// The name of the term.
     pub name: &'static str,
-    /// The notation of the term, for messages.
+    /// The notation of the term in messages.
     pub usage: &'static str,
     /// The description of the term, for help texts.
     pub meaning: &'static str,
@@ -29,25 +29,25 @@ pub struct Hyper {
     pub name: &'static str,
     /// The allowed values.
     pub range: Range,
-    /// The default or starting value. If it is `None`, the data determine the value.
+    /// The default or starting value. `None` means that the data determine the value.
     pub start: Option<f64>,
     /// Whether Jensen learns the hyperparameter if the user gives no value.
     pub learnt: bool,
-    /// The power of the response's unit in which the hyperparameter is measured.
+    /// The power of the response's unit that serves as the unit of the hyperparameter.
     pub power: f64,
     /// The quantity that defines the penalised-complexity prior, or `None` if the field defines this prior.
     pub tail: Option<Tail>,
-    /// The threshold and the probability of the default prior. For lengths the threshold is relative to the starting
+    /// The threshold and the probability of the default prior. For lengths, the threshold is a multiple of the starting
     /// value.
     pub usual: (f64, f64),
 }
 
-/// The default of a standard deviation's prior: with a probability of 0.01, it exceeds three times the response's
-/// standard deviation (Wang, Yue and Faraway, *Bayesian Regression Modeling with INLA*, 2018).
+/// The default prior of a standard deviation: with probability 0.01, it exceeds three times the standard deviation of
+/// the response (Wang, Yue and Faraway, *Bayesian Regression Modeling with INLA*, 2018).
 pub const DEVIATION: (f64, f64) = (3.0, 0.01);
 
-/// With a probability of one twentieth, a length is below a tenth of the inputs' spread. Shorter effects are seldom
-/// distinguishable from noise.
+/// The default prior of a length: with probability 0.05, the length is below a tenth of the spread of the inputs.
+/// Effects on shorter scales are seldom distinguishable from noise.
 const SHORT: (f64, f64) = (0.1, 0.05);
 
 const fn positive(name: &'static str, start: Option<f64>, power: f64) -> Hyper {
@@ -75,13 +75,13 @@ const PRECISION: Hyper = Hyper {
     ..positive("precision", Some(1.0), -2.0)
 };
 const VARIANCE: Hyper = positive("variance", Some(1.0), 2.0);
-/// The standard deviation is 2.5 standard deviations of the response per standard deviation of the column, as in
-/// rstanarm.
+/// The standard deviation of an effect is 2.5 standard deviations of the response per standard deviation of the column,
+/// as in rstanarm.
 const EFFECT: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(6.25), 2.0)
 };
-/// The prior of a level is wide and does not shrink it, unless the user requests this.
+/// A level has a wide prior, which does not shrink it unless the user requests this.
 const ROOM: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(1000.0), 2.0)
@@ -89,7 +89,7 @@ const ROOM: Hyper = Hyper {
 const RHO: Hyper = Hyper {
     range: Range::Between(-1.0, 1.0),
     tail: Some(Tail::Correlation),
-    // INLA's default for `pc.cor0`.
+    // These are INLA's default values for `pc.cor0`.
     usual: (0.5, 0.5),
     ..positive("rho", Some(0.9), 0.0)
 };
@@ -100,7 +100,7 @@ const PHI: Hyper = Hyper {
     usual: (0.5, 2.0 / 3.0),
     ..positive("phi", Some(0.5), 0.0)
 };
-/// The correlation of two effects of a group, given the effects before them. Its prior is uniform, as in brms.
+/// The correlation between two effects of a group, given the preceding effects. The prior is uniform, as in brms.
 const COR: Hyper = Hyper {
     range: Range::Between(-1.0, 1.0),
     tail: None,
@@ -236,7 +236,7 @@ pub const TERMS: [Term; 13] = [
     },
 ];
 
-/// A call in a specification whose term and keys are in the table.
+/// A call in a specification whose term and keys exist in the table.
 pub struct Known<'s> {
     text: &'s str,
     /// The call as parsed.
@@ -279,7 +279,7 @@ impl<'s> Known<'s> {
     /// Looks up the term and the keys of a call.
     ///
     /// # Errors
-    /// Fails if a word is unknown. The error suggests a similar word, or lists all of them.
+    /// Fails if a word is unknown. The error suggests a similar word, or lists all known words.
     pub fn new(text: &'s str, call: &'s Call) -> Result<Self, SpecError> {
         let name = &call.name;
         let Some(term) = TERMS.iter().find(|t| t.name == name.text) else {
@@ -321,12 +321,12 @@ impl<'s> Known<'s> {
         Ok(known)
     }
 
-    /// Returns an error at a position in the specification.
+    /// Returns an error at the given position in the specification.
     pub fn error(&self, span: &Span<usize>, message: impl Into<String>) -> SpecError {
         SpecError::new(self.text, span.clone(), message)
     }
 
-    /// Returns an error about the whole call, with the usage of its term.
+    /// Returns an error about the whole call, which includes the usage of the term.
     pub fn misused(&self, message: &str) -> SpecError {
         self.error(
             &self.call.name.span,
@@ -334,7 +334,7 @@ impl<'s> Known<'s> {
         )
     }
 
-    /// Returns the positional words, without flags.
+    /// Returns the positional words that are not flags.
     pub fn words(&self) -> Vec<&'s Word> {
         self.call
             .positional
@@ -460,11 +460,11 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// Returns a hyperparameter with its value in units of `unit`: the given value, otherwise the starting value in its
-    /// row, otherwise `from_data`.
+    /// Returns a hyperparameter whose value is measured in `unit`. The value is the given value if there is one,
+    /// otherwise the starting value in the hyperparameter's row, and otherwise `from_data`.
     ///
     /// # Errors
-    /// Fails if the value is not a number or out of its range.
+    /// Fails if the value is not a number or is out of range.
     pub fn setting(
         &self,
         name: &str,
@@ -480,10 +480,11 @@ impl<'s> Known<'s> {
     }
 
     /// Returns one hyperparameter per label for a single key. A list gives each label its own value, and a single value
-    /// applies to all labels. Values are in the table's units. A model value of 1 is an element of `units`.
+    /// applies to all labels. Values are in the table's units, in which a model value of 1 equals the label's element
+    /// of `units`.
     ///
     /// # Errors
-    /// Fails if a value is not a number or out of its range, or if the list has another length.
+    /// Fails if a value is not a number or is out of range, or if the list does not have one element per label.
     pub fn settings(
         &self,
         name: &str,

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The bound on `E[−log p(y | η)]` to optimise.
+/// The bound on `E[−log p(y | η)]` that the fit optimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SiteBound {
-    /// The expectation itself, in closed form if available and otherwise by quadrature.
+    /// The expectation itself, computed in closed form if possible and otherwise by quadrature.
     Exact,
     /// The log bound `E log(1 + e^η) ≤ log(1 + e^(m + v/2))`.
     Log,
-    /// The tilted bound of Saul and Jordan, minimised over its parameter.
+    /// The tilted bound of Saul and Jordan, minimised over its tilting parameter.
     Tilted,
     /// Böhning's quadratic bound, minimised over its point of contact.
     Bohning,

@@ -1,15 +1,15 @@
-//! The expectation of multinomial-logit likelihoods, by contrasts.
+//! The expectation of the multinomial-logit likelihood, expressed by contrasts of categories.
 //!
-//! With K categories, the last one the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is `diag p − ppᵀ
-//! = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`. This is a sum with non-negative weights over the *contrasts* η_j − η_k
-//! of pairs of categories. The optimal Gaussian posterior (Opper and Archambeau 2009), with precision `Σ⁻¹ + Wᵀ E[∇²g]
-//! W`, therefore has `diag λ` with `λ_jk = E[p_j p_k]` if there is a linear predictor per contrast, K(K−1)/2 of them
-//! per observation. Their variances contain the covariance of an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k
-//! − v_jk`, and `2 ∂f/∂v_jk = E[p_j p_k]` (Price), the same relation as for scalar sites. α belongs to the contrasts
-//! against the reference, `α_k = E[p_k] − [y = k]`.
+//! With K categories, the last of which is the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is `diag
+//! p − ppᵀ = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`. This is a sum with non-negative weights over the *contrasts*
+//! η_j − η_k of pairs of categories. The optimal Gaussian posterior (Opper and Archambeau 2009) has the precision
+//! `Σ⁻¹ + Wᵀ E[∇²g] W`. If every contrast has its own linear predictor, K(K−1)/2 of them per observation, this
+//! precision has the form `diag λ` with `λ_jk = E[p_j p_k]`. The variances of the contrasts contain the covariance of
+//! an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k − v_jk`. By Price's theorem `2 ∂f/∂v_jk = E[p_j p_k]`, the
+//! same relation as for scalar sites. α belongs to the contrasts against the reference, `α_k = E[p_k] − [y = k]`.
 //!
-//! For up to three dimensions (K − 1), the expectation uses a product of trapezoidal rules. For more, it uses the mean
-//! over points that are spread evenly and symmetrically with the right second moments.
+//! For up to three dimensions (K − 1), the expectation is computed by a product of trapezoidal rules. For more
+//! dimensions, it is the mean over points that are spread evenly and symmetrically and have the right second moments.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -27,18 +27,18 @@ use crate::linear::design::to_sparse_transposed;
 use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
 
-/// Largest number of dimensions for grids. With three dimensions of about unit variance the error is 1e-7 nats. The
-/// mean over 2048 points had an error of 3e-4.
+/// Largest number of dimensions for which expectations use grids. With three dimensions of about unit variance, the
+/// error of the grid is 1e-7 nats. The mean over 2048 points had an error of 3e-4.
 const GRID: usize = 3;
 
-/// Number of points of the mean in more dimensions. The estimate of its error uses four times as many.
+/// Number of points in the mean over points. The estimate of the error uses four times as many points.
 const POINTS: usize = 8192;
 
 pub(crate) fn count(size: usize) -> usize {
     size * (size + 1) / 2
 }
 
-/// Returns the pairs of predictors, except the pairs with the reference, in the order of their contrasts.
+/// Returns the pairs of predictors in the order of their contrasts. Pairs with the reference are not included.
 fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..size).flat_map(move |j| (j + 1..size).map(move |k| (j, k)))
 }
@@ -47,7 +47,7 @@ fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
 pub(crate) struct Contrasts {
     sites: Vec<Multinomial>,
     size: usize,
-    /// The point set, and one with four times as many points.
+    /// The point set, and a second one with four times as many points.
     point_sets: [OnceLock<PointSet>; 2],
 }
 
@@ -70,7 +70,7 @@ impl Potentials for Contrasts {
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value> {
         let stride = count(self.size);
         let mut out = vec![Value::default(); m.len()];
-        // One observation takes as much work as many scalar sites.
+        // One observation takes as much work as many scalar sites, so every observation is its own task.
         (out.par_chunks_mut(stride).zip(&self.sites))
             .enumerate()
             .for_each(|(i, (out, site))| {
@@ -85,7 +85,7 @@ impl Potentials for Contrasts {
         out
     }
 
-    /// A single contrast has no likelihood of its own.
+    /// A single contrast has no likelihood of its own, so this method is never used.
     fn value(&self, _: &Quadrature, _: usize, _: f64, _: f64) -> Value {
         Value {
             f: f64::NAN,
@@ -94,7 +94,7 @@ impl Potentials for Contrasts {
         }
     }
 
-    /// The nearest singularity is where two of the exponentials cancel.
+    /// The nearest singularity is where two of the exponentials cancel each other.
     fn width(&self, _: usize) -> f64 {
         std::f64::consts::PI
     }
@@ -102,14 +102,14 @@ impl Potentials for Contrasts {
     fn discord(&self) -> f64 {
         match self.size {
             0..=GRID => 0.0,
-            // Price's theorem gives derivatives of expectations, which the means over point sets only approximate. The
-            // error of this was not measured.
+            // Price's theorem gives the derivatives of expectations, which the means over point sets only approximate.
+            // The resulting error was not measured.
             _ => 1e-6 * self.sites.len() as f64,
         }
     }
 }
 
-/// The joint distribution of an observation's predictors, as their means and a root of their covariance.
+/// The joint distribution of an observation's predictors, given by their means and a root of their covariance.
 struct Joint<'a> {
     mean: &'a [f64],
     /// A lower triangular matrix, row by row.
@@ -141,8 +141,8 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// Computes the Cholesky factor, row by row, of a covariance given by its lower triangle. Negative rounding errors are
-/// set to 0.
+/// Computes the Cholesky factor of a covariance, which is given by its lower triangle, row by row. Negative rounding
+/// errors are set to 0.
 fn root(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     for j in 0..n {
         let own: f64 = (0..j).map(|l| a[j * n + l].powi(2)).sum();
@@ -255,11 +255,11 @@ fn load<V: F64x8>(x: &[f64], at: usize) -> V {
     V::from_array(out)
 }
 
-/// A grid omits weights below this share of the largest.
+/// A grid omits nodes whose weight is below this share of the largest weight.
 const LIGHT: f64 = 1e-11;
 
 simd_fn! {
-    /// Sums over a grid, which is a product of trapezoidal rules with one per dimension.
+    /// Sums over a grid, which is a product of trapezoidal rules, one per dimension.
     fn on_grid, on_grid_fn = <V>(rule: &Quadrature, at: &Joint<'_>) -> Sums {
         let size = at.mean.len();
         let mut lanes = Lanes::<V>::new(size);
@@ -268,7 +268,7 @@ simd_fn! {
             .collect();
         let largest = |weights: &[f64]| weights.iter().copied().fold(0.0, f64::max);
         let light = LIGHT * axes.iter().map(|axis| largest(&axis.weights)).product::<f64>();
-        // The loop takes eight nodes of the last axis at a time, for each combination of nodes of the other axes.
+        // For each combination of nodes of the other axes, the loop takes eight nodes of the last axis at a time.
         let (last, outer) = axes.split_last().expect("a dimension");
         let combinations: usize = outer.iter().map(|axis| axis.nodes.len()).product();
         for combination in 0..combinations {
@@ -302,8 +302,8 @@ simd_fn! {
     }
 }
 
-/// Points that represent a standard normal distribution. They are symmetric and have unit second moments, so the
-/// average of a cubic polynomial is exact.
+/// Points that represent a standard normal distribution. They are symmetric and have unit second moments, so the mean
+/// of a cubic polynomial over them is exact.
 #[derive(Debug)]
 struct PointSet {
     points: usize,
@@ -323,7 +323,7 @@ impl PointSet {
             let products = rows[i].iter().zip(&rows[j]).map(|(x, y)| x * y);
             products.sum::<f64>() / half as f64
         });
-        // Thousands of points in general position span every dimension.
+        // Thousands of points in general position span all dimensions.
         cholesky(&mut second).expect("points that span their space");
         let mut coordinates: Vec<f64> = Vec::with_capacity(dimensions * points);
         for (i, row) in rows.iter().enumerate() {
@@ -345,7 +345,7 @@ impl PointSet {
     }
 }
 
-/// Converts values of an observation's predictors to values of its contrasts, observation by observation.
+/// Converts the values of an observation's predictors to the values of its contrasts, for each observation in turn.
 fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
     values
         .chunks(size)
@@ -356,7 +356,8 @@ fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Selects the values of the predictors from the values of the contrasts, if the bound couples the predictors.
+/// Selects the values of the predictors from the values of the contrasts, if the bound couples an observation's
+/// predictors.
 pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return values;
@@ -367,7 +368,7 @@ pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the number of predictors of an observation, if the bound couples them so that contrasts are needed.
+/// Returns the number of predictors of an observation if the bound couples them, so that contrasts are needed.
 fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
     let several = likelihood.predictors() > 1 && bound != SiteBound::Log;
     several.then(|| likelihood.predictors())
@@ -414,7 +415,8 @@ pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Co
     }
 }
 
-/// Returns a fit's point for the model of [`with_contrasts`], for any bound. λ of unknown contrasts is 0.
+/// Converts the solution of a fit under any bound to the model of [`with_contrasts`]. λ is 0 for contrasts that the fit
+/// did not have.
 pub(crate) fn spread_over_contrasts(model: &LatentModel, warm: &Warm) -> Warm {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return warm.clone();

@@ -1,8 +1,9 @@
-//! Sites whose bound has a closed convex conjugate, with one curve (α, λ(α)) per observation.
+//! Sites whose bound has a convex conjugate in closed form. Every observation has one curve (α, λ(α)).
 //!
 //! Every such bound is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)` with λ concave and φ convex. Its
-//! conjugate `f*(α, λ)` is finite on a curve (or above one) and equals φ there, so the dual has N variables instead of
-//! 2N. In this table of curves, y is the response and −log p the negative log density:
+//! conjugate `f*(α, λ)` is finite only on a curve (or above it) and equals φ there, so the dual has N variables instead
+//! of 2N. In the table of curves below, y is the response and f is a bound on the expectation of the negative log
+//! density:
 //!
 //! | family | f(m, v) | λ(α) | φ(α) |
 //! | --- | --- | --- | --- |
@@ -13,10 +14,10 @@
 //! | quadratic | ½ a (m² + v) + b m + c | a | (α − b)²/(2a) − c |
 //! | linear | −a m + c | 0, α = −a alone | −c |
 //!
-//! Here `H(p) = p log p + (1−p) log(1−p)`. In the tilted row, the term `½ (ω² + (1−2ω) p) v` of the conjugate at fixed
-//! ω is smallest at ω = p, for given α. Because the bound is convex in ω and the conjugate's objective concave in p,
-//! minimum and supremum can be exchanged. Böhning's bound is exact at ψ = m, which gives `log(1 + e^m) + v/8`. Neither
-//! bound needs an outer loop.
+//! Here `H(p) = p log p + (1−p) log(1−p)`. In the row of the tilted bound, the conjugate at fixed ω contains the term
+//! `½ (ω² + (1−2ω) p) v`, which for given α is smallest at ω = p. The minimum and the supremum can be exchanged,
+//! because the bound is convex in ω and the objective of the conjugate is concave in p. Böhning's bound is exact at ψ =
+//! m, which gives `log(1 + e^m) + v/8`. Neither bound needs an outer loop over its parameter.
 
 use jensen_math::special::{inv_logit, log1p_exp};
 
@@ -53,7 +54,7 @@ pub(crate) enum Convex {
     },
 }
 
-/// λ and φ with their first two derivatives at one α.
+/// The values of λ and φ at one α, with their first two derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Curve {
     /// The value λ(α).
@@ -155,7 +156,8 @@ impl Convex {
         }
     }
 
-    /// Computes the α with `φ′(α) = wanted`. If rounding puts it at an end of the domain, it moves inside.
+    /// Computes the α with `φ′(α) = slope`. If rounding puts this α at an end of the domain, the function moves it
+    /// inside.
     fn at_slope(&self, wanted: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, slope, .. } => {
@@ -190,9 +192,9 @@ impl Convex {
         self.at_slope(slope)
     }
 
-    /// Computes a point of the path from α, whose curve is `at`, in the direction `d`. The path is straight in the
-    /// natural parameter φ′, so it never leaves the domain. If λ is unbounded, it grows linearly once it is e times as
-    /// large.
+    /// Computes a point on the path from α in the direction `d`, where `at` is the curve at α. The path is straight in
+    /// the natural parameter φ′, so it never leaves the domain. If λ is unbounded, it grows only linearly once it has
+    /// grown by a factor of e.
     pub(crate) fn along(&self, alpha: f64, at: &Curve, d: f64) -> f64 {
         let step = at.phi2 * d;
         match *self {
@@ -255,8 +257,8 @@ impl Convex {
         }
     }
 
-    /// Computes the site's part of the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v ≥ 0` by Fenchel and Young, in a
-    /// form without cancellation if there is one.
+    /// Computes the site's contribution to the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v`, which is non-negative by
+    /// the Fenchel–Young inequality. The computation avoids cancellation where a suitable form exists.
     pub(crate) fn gap(&self, alpha: f64, m: f64, v: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, slope, .. } => {
@@ -280,8 +282,8 @@ impl Convex {
                 };
                 let (p, q) = ((alpha + y) / n, (n - y - alpha) / n);
                 let delta = m - shift + half - (p.ln() - q.ln());
-                // This is n times the relative entropy of p with respect to σ(logit p + δ), computed from the end at
-                // which the exponential is small.
+                // The divergence is n times the relative entropy of p with respect to σ(logit p + δ). It is computed
+                // from the end at which the exponential is small.
                 let divergence = if delta <= 0.0 {
                     (p * delta.exp_m1()).ln_1p() - p * delta
                 } else {
@@ -298,7 +300,7 @@ impl Convex {
         }
     }
 
-    /// Returns a rough α that depends only on the response and is well inside the domain.
+    /// Returns a rough α that depends only on the response and lies well inside the domain.
     pub(crate) fn guess(&self) -> f64 {
         match *self {
             Self::Exponential { slope, .. } if slope > 0.0 => 0.5,
@@ -309,7 +311,7 @@ impl Convex {
     }
 }
 
-/// Computes `e^x − 1 − x`, accurate near 0.
+/// Computes `e^x − 1 − x` accurately near 0.
 fn expm1_minus(x: f64) -> f64 {
     if x.abs() < 0.03 {
         x * x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0 + x / 720.0))))
@@ -327,10 +329,12 @@ fn above(x: f64) -> f64 {
     x + (x.abs() * 4.0 * f64::EPSILON).max(1e-300)
 }
 
-/// Computes the root z of `z = x + (1 − 2σ(z)) v/2`, which is the logit of the tilted bound's ω and has the sign of x.
+/// Computes the root z of `z = x + (1 − 2σ(z)) v/2`. The root is the logit of the tilted bound's ω and has the sign of
+/// x.
 ///
-/// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` increases and is concave, and at `x/(1 + v/4)` it is at most 0, so
-/// Newton's method from there never oversteps. It converges quadratically, so a step of 1e-8 is the last.
+/// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` is increasing and concave, and it is at most 0 at `x/(1 + v/4)`.
+/// Newton's method from that point therefore never oversteps. Its convergence is quadratic, so no further step is
+/// needed after a step of 1e-8.
 fn tilted_logit(x: f64, v: f64) -> f64 {
     let target = x.abs();
     let mut z = target / (1.0 + 0.25 * v);
@@ -398,7 +402,7 @@ mod tests {
         sites
     }
 
-    /// Computes the supremum by golden-section search over the domain, limited to ±`reach`.
+    /// Computes the supremum by golden-section search over the domain, which is limited to ±`reach`.
     fn supremum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
         let ratio = 0.5 * (5f64.sqrt() - 1.0);
         for _ in 0..200 {
@@ -439,7 +443,7 @@ mod tests {
 
     #[test]
     fn the_conjugate_is_the_supremum_over_mean_and_variance() {
-        // f* at (α, λ(α)) is the maximum over m at the best v ≥ 0 of a grid that is refined.
+        // f* at (α, λ(α)) is the maximum over m at the best v ≥ 0, which a repeatedly refined grid finds.
         for site in sites() {
             let alpha = site.maximiser(0.4, 0.9);
             let at = site.curve(alpha);

@@ -1,14 +1,14 @@
-//! Expectations without a closed form, for the natural-gradient fixed point `α = ∂f/∂m`, `λ = 2 ∂f/∂v`.
+//! Expectations without a closed form. They serve the natural-gradient fixed point `α = ∂f/∂m`, `λ = 2 ∂f/∂v`.
 //!
-//! For an exact expectation `f(m, v) = E g(η)`, η ~ N(m, v), with g = −log p: `∂f/∂m = E g′` and `∂f/∂v = ½ E g″`
-//! (Bonnet, Price).
+//! For an exact expectation `f(m, v) = E g(η)` with η ~ N(m, v) and g = −log p, the derivatives are `∂f/∂m = E g′` and
+//! `∂f/∂v = ½ E g″` (Bonnet's and Price's theorems).
 //!
-//! The trapezoidal rule `Σ h φ(z_k) g(m + s z_k)` is as good as any for functions that are analytic near the real line.
-//! If g is analytic within a distance w, a shift of the line of integration by a ≤ w/s shows an error of about
-//! `exp(a²/2 − 2πa/h)` (Trefethen and Weideman 2014). The spread s determines the step h, so that the
-//! logarithm of this error is [`SMALL`]. This requires 16 nodes up to s = 0.12 w, and then about 75 s/w. For
-//! log(1 + e^η), for which w = π, Gauss–Hermite quadrature with 32 nodes has an error of 5e-6 nats at a spread of 3,
-//! 1.4e-3 at 6 and 1.3e-2 at 10.
+//! For functions that are analytic near the real line, no rule is better than the trapezoidal rule `Σ h φ(z_k) g(m + s
+//! z_k)`. If g is analytic within a distance w of the real line, shifting the line of integration by a ≤ w/s shows that
+//! the error is about `exp(a²/2 − 2πa/h)` (Trefethen and Weideman 2014). The step h is chosen for the spread s so that
+//! the logarithm of this error is [`SMALL`]. This requires 16 nodes up to s = 0.12 w, and about 75 s/w nodes beyond.
+//! For log(1 + e^η), w = π. Gauss–Hermite quadrature of this function with 32 nodes has an error of 5e-6 nats at a
+//! spread of 3, 1.4e-3 at 6 and 1.3e-2 at 10.
 
 use std::fmt::Debug;
 use std::sync::OnceLock;
@@ -31,16 +31,16 @@ pub(crate) trait Potential: Clone + Debug + Send + Sync {
 }
 
 pub(crate) trait Potentials: Debug + Send + Sync {
-    /// Computes the expectation of each potential, with its derivatives with respect to m and v. All slices have the
-    /// same length.
+    /// Computes the expectation of each potential and its derivatives with respect to m and v. All slices have the same
+    /// length.
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value>;
 
     fn value(&self, rule: &Quadrature, n: usize, m: f64, v: f64) -> Value;
 
     fn width(&self, n: usize) -> f64;
 
-    /// Returns the largest difference in nats of a value from its prediction by the derivatives, summed over all
-    /// potentials.
+    /// Returns the largest difference, in nats, between a value and its prediction from the derivatives, summed over
+    /// all potentials.
     fn discord(&self) -> f64 {
         0.0
     }
@@ -49,20 +49,20 @@ pub(crate) trait Potentials: Debug + Send + Sync {
 /// Logarithm of the error that determines the step.
 const SMALL: f64 = -25.0;
 
-/// The largest step that integrates the density itself to [`SMALL`].
+/// The largest step at which the error of integrating the normal density itself is [`SMALL`].
 const STEP: f64 = 0.88;
 
-/// Nodes reach this many standard deviations on either side. A mass of 2e-12 is beyond.
+/// Nodes reach this many standard deviations on either side. A mass of 2e-12 lies beyond.
 const REACH: f64 = 7.04;
 
-/// Steps shrink by √2 from level to level, to 8192 nodes. The spread selects only levels up to half of them, which
-/// suffice for a spread of 270 w/π.
+/// Steps shrink by a factor of √2 from level to level, up to 8192 nodes. The spread selects levels up to half of this
+/// number, which suffice for a spread of 270 w/π.
 const LEVELS: usize = 19;
 
 /// Number of levels over which the step is halved.
 const HALVED: usize = 2;
 
-/// Nodes and weights, padded with weights of 0 to whole vectors.
+/// Nodes and weights. They are padded with weights of 0 to whole vectors.
 #[derive(Clone, Debug)]
 pub(crate) struct Nodes {
     pub nodes: Vec<f64>,
@@ -96,7 +96,7 @@ impl Nodes {
         }
     }
 
-    /// Computes `E (g, g′, g″)` for η ~ N(m, sd²), where `g` returns all three at eight η.
+    /// Computes `E (g, g′, g″)` for η ~ N(m, sd²), where `g` returns all three functions at eight values of η.
     #[inline(always)]
     fn mean<V: F64x8>(&self, m: f64, sd: f64, g: impl Fn(V) -> (V, V, V)) -> (f64, f64, f64) {
         let (m, sd) = (V::splat(m), V::splat(sd));
@@ -111,18 +111,19 @@ impl Nodes {
     }
 }
 
-/// The quadrature of expectations: the trapezoidal rule with a step that depends on the spread, or Gauss–Hermite
+/// The quadrature of expectations. It is the trapezoidal rule with a step that depends on the spread, or Gauss–Hermite
 /// quadrature with a given number of nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Quadrature {
     given: Option<Nodes>,
     levels: Vec<OnceLock<Nodes>>,
-    /// Whether to use twice the nodes that the spread needs, to estimate the error of other rules.
+    /// Whether to use twice as many nodes as the spread requires, to estimate the error of the ordinary rule.
     pub(crate) finer: bool,
 }
 
 impl Quadrature {
-    /// Without a number of nodes, the spread determines it.
+    /// Creates the quadrature with this number of Gauss–Hermite nodes. Without a number, each spread determines the
+    /// nodes of the trapezoidal rule.
     pub(crate) fn new(nodes: Option<usize>) -> Result<Self, Error> {
         let given = |nodes: usize| -> Result<Nodes, Error> {
             let rule = gauss_hermite(nodes).ok_or_else(|| {
@@ -146,7 +147,8 @@ impl Quadrature {
         }
     }
 
-    /// Returns the rule for a function that is analytic within `width`, over a normal distribution with this spread.
+    /// Returns the rule for a normal distribution with standard deviation `sd` and a function that is analytic within
+    /// `width`.
     pub(crate) fn nodes(&self, width: f64, sd: f64) -> &Nodes {
         if let Some(nodes) = &self.given {
             return nodes;
@@ -165,8 +167,8 @@ impl Quadrature {
     }
 }
 
-/// Computes the uncertainty in nats of the sum of expectations at these marginals, which is its change with twice the
-/// number of nodes.
+/// Computes the uncertainty in nats of the sum of the expectations at these marginals, which is the change of the sum
+/// when the number of nodes is doubled.
 pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f64]) -> f64 {
     let own = sites.values(rule, m, v);
     let finer = sites.values(&Quadrature::by_spread(true), m, v);
@@ -174,11 +176,11 @@ pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f
 }
 
 fn level(width: f64, sd: f64) -> usize {
-    // The shift keeps a distance from the singularity, near which derivatives grow.
+    // The shifted line keeps a distance from the singularity, near which derivatives grow.
     let a = (0.9 * width / sd).min(2.0 * std::f64::consts::PI / STEP);
     let step = 2.0 * std::f64::consts::PI * a / (0.5 * a * a - SMALL);
     let level = (2.0 * (STEP / step).log2()).ceil();
-    // A spread of NaN uses the first level, whose sums are NaN too.
+    // If the spread is NaN, the first level is used, whose sums are also NaN.
     (level.max(0.0) as usize).min(LEVELS - 1 - HALVED)
 }
 
@@ -196,7 +198,7 @@ simd_fn! {
     }
 }
 
-/// Number of sites per task. Each takes many times as long as an element of other passes.
+/// Number of sites per task. A site takes many times as long as an element of other loops.
 const FEW: usize = 256;
 
 impl<P: Potential> Potentials for Vec<P> {
@@ -236,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Computes E h by Simpson's rule on twelve standard deviations on either side.
+    /// Computes E h by Simpson's rule over twelve standard deviations on either side.
     fn simpson(m: f64, sd: f64, h: impl Fn(f64) -> f64) -> f64 {
         let steps = 40_000;
         let width = 24.0 / f64::from(steps);

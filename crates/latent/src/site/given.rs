@@ -1,37 +1,39 @@
-//! User-defined sites, which consist of f, its conjugate on a curve, and the domain of the curve.
+//! User-defined sites. A site consists of f, the conjugate of f on a curve, and the domain of the curve.
 
 use std::fmt::Debug;
 
 use super::convex::{Curve, Value};
 
-/// A bound f(m, v) on E[−log p(y | η)], η ~ N(m, v), for one observation, with a convex conjugate.
+/// A bound f(m, v) on E[−log p(y | η)] with η ~ N(m, v), for a single observation. The bound must have a convex
+/// conjugate.
 ///
-/// It is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)`: f* is φ on the curve (α, λ(α)). If f is the
-/// expectation itself, the fit maximises the exact objective, and if f is larger, it maximises a lower bound. The
-/// crate's own sites are in a table of this form (`site::convex`), which shows the derivation: α = ∂f/∂m, λ = 2 ∂f/∂v,
-/// φ = αm + ½λv − f, each as a function of α alone.
+/// The bound is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)`, and its conjugate f* is φ on the curve
+/// (α, λ(α)). If f is the expectation itself, the fit maximises the exact objective. If f is larger than the
+/// expectation, the fit maximises a lower bound. The crate's own sites are listed in a table of this form
+/// (`site::convex`). The quantities of a site follow from f: α = ∂f/∂m, λ = 2 ∂f/∂v and φ = αm + ½λv − f, each as a
+/// function of α alone.
 ///
-/// A fit requires λ ≥ 0 on the domain, a convex φ with φ′ from −∞ to ∞ over it, and consistent results of `value` and
-/// `curve`. [`check_site`] tests this consistency at a point.
+/// A fit requires that λ ≥ 0 on the domain, that φ is convex and φ′ runs from −∞ to ∞ over the domain, and that `value`
+/// and `curve` are consistent. [`check_site`] tests this consistency at a point.
 pub trait Site: Debug + Send + Sync {
-    /// Computes f with its derivatives with respect to m and v.
+    /// Computes f and its derivatives with respect to m and v.
     fn value(&self, m: f64, v: f64) -> Value;
 
-    /// Computes λ and φ = f* with two derivatives each, at an α inside the domain.
+    /// Computes λ and φ = f* with their first two derivatives, at an α inside the domain.
     fn curve(&self, alpha: f64) -> Curve;
 
-    /// Returns the open interval of α in which φ and φ′ are finite. Its ends may be infinite.
+    /// Returns the open interval of α in which φ and φ′ are finite. The ends may be infinite.
     fn domain(&self) -> (f64, f64);
 }
 
-/// Number of bisections that determine α to the last digit, from any interval of doubles.
+/// Number of bisections that determine α to the last digit, starting from any interval of double-precision numbers.
 const HALVINGS: usize = 2_200;
 
 fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
     let (low, high) = site.domain();
     let below = |alpha: f64| site.curve(alpha).phi1 < slope;
-    // The interval grows outwards from an α inside the domain. It halves the distance to a finite end, and doubles
-    // towards infinity.
+    // The interval grows outwards from an α inside the domain. In each step it halves the distance to a finite end, or
+    // doubles towards infinity.
     let (mut a, mut b) = (from, from);
     let mut reach = from.abs().max(1.0);
     while below(b) && b < f64::MAX {
@@ -74,7 +76,7 @@ fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
             b = c;
         }
     }
-    // The result is the end that was evaluated inside the domain.
+    // The result is the end of the interval that was evaluated, which is inside the domain.
     if a > low { a } else { b }
 }
 
@@ -87,8 +89,8 @@ pub(crate) fn guess(site: &dyn Site) -> f64 {
     site.value(0.0, 1.0).by_mean
 }
 
-/// Returns a point on a path from α. The path is straight in φ′ for small steps, and in the logarithm of φ′ for large
-/// ones.
+/// Returns a point on a path from α. Small steps are straight in φ′, and large steps are straight in the logarithm of
+/// φ′.
 pub(crate) fn along(site: &dyn Site, alpha: f64, at: &Curve, d: f64) -> f64 {
     let step = at.phi2 * d;
     let size = step.abs();
@@ -108,9 +110,10 @@ pub(crate) fn gap(site: &dyn Site, alpha: f64, m: f64, v: f64) -> f64 {
     (site.value(m, v).f + at.phi - alpha * m - 0.5 * at.lambda * v).max(0.0)
 }
 
-/// Computes the largest inconsistency between a site's functions at (m, v). This is the maximum of |f + f*(α, λ) − αm −
-/// ½λv| and |λ(α) − 2 ∂f/∂v| at α = ∂f/∂m, where both are 0, and of the errors of `curve`'s derivatives compared with
-/// differences, in nats and units of λ. Values of a few 1e-6 are rounding errors.
+/// Computes the largest inconsistency between the functions of a site at (m, v). At α = ∂f/∂m, both |f + f*(α, λ) − αm
+/// − ½λv| and |λ(α) − 2 ∂f/∂v| should be 0. The result is the maximum of these two numbers and of the differences
+/// between `curve`'s derivatives and finite differences, in nats and in units of λ. Values of a few 1e-6 are rounding
+/// errors.
 pub fn check_site(site: &dyn Site, m: f64, v: f64) -> f64 {
     let value = site.value(m, v);
     let alpha = value.by_mean;

@@ -1,7 +1,7 @@
-//! The functions of `convex` for runs of logistic sites, eight at a time.
+//! The functions of `convex` for runs of logistic sites, evaluated for eight sites at a time.
 //!
-//! Eight neighbouring logistic sites with one bound share a vector. Other sites and the remainder are evaluated one by
-//! one with [`Convex`]'s own functions, which have the same formulas.
+//! Eight adjacent logistic sites with the same bound share a vector. Other sites and the remainder are evaluated one by
+//! one with the functions of [`Convex`], which have the same formulas.
 
 use jensen_math::simd::{F64x8, LANES};
 use jensen_math::simd_fn;
@@ -68,7 +68,7 @@ fn tilted_logit<V: F64x8>(x: V, v: V) -> V {
 }
 
 impl<V: F64x8> Eight<V> {
-    /// Computes `f` without its constant, and its derivatives by m and v.
+    /// Computes `f` without its constant, and the derivatives of `f` with respect to m and v.
     #[inline(always)]
     fn value(&self, m: V, v: V) -> (V, V, V) {
         let half = V::splat(0.5);
@@ -123,7 +123,7 @@ impl<V: F64x8> Eight<V> {
                 };
                 let delta = raised - (log_p - log_q);
                 let below = delta.le(zero);
-                // The computation from the end at which the exponential is small avoids cancellation.
+                // The computation starts from the end at which the exponential is small, which avoids cancellation.
                 let near = V::select(below, p, q);
                 let toward = -delta.abs();
                 self.n * (log1p(near * expm1(toward)) - near * toward)
@@ -142,7 +142,7 @@ fn load<V: F64x8>(x: &[f64], at: usize) -> V {
 }
 
 simd_fn! {
-    /// Computes f and its derivatives at (m, v). All slices have the same length.
+    /// Computes f and its derivatives at (m, v) for each site. All slices have the same length.
     pub(crate) fn values, values_fn = <V>(sites: &[Convex], m: &[f64], v: &[f64], out: &mut [Value]) {
         let mut at = 0;
         while at < sites.len() {
@@ -170,7 +170,7 @@ simd_fn! {
         }
     }
 
-    /// Computes λ, φ and their derivatives at α. All slices have the same length.
+    /// Computes λ, φ and their derivatives at α for each site. All slices have the same length.
     pub(crate) fn curves, curves_fn = <V>(sites: &[Convex], alpha: &[f64], out: &mut [Curve]) {
         let mut at = 0;
         while at < sites.len() {

@@ -10,7 +10,7 @@ use super::expectation::Potential;
 use super::piecewise::Pieces;
 use super::scalar::jaakkola_curvature;
 
-/// The first bound is the default.
+/// The supported bounds. The first bound is the default.
 pub(crate) const BOUNDS: &[SiteBound] = &[
     SiteBound::Exact,
     SiteBound::Tilted,
@@ -70,10 +70,10 @@ impl Potential for Logistic {
     }
 }
 
-/// A quadratic or piecewise quadratic bound on `E log(1 + e^x)` that has no convex conjugate.
+/// A quadratic or piecewise quadratic bound on `E log(1 + e^x)` without a convex conjugate.
 #[derive(Clone, Debug)]
 pub(crate) enum Raised {
-    /// Jaakkola's bound at its best ξ² = (m−t)² + v.
+    /// Jaakkola's bound at the optimal value ξ² = (m−t)² + v.
     Jaakkola,
     Piecewise(Pieces),
 }

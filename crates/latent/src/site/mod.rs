@@ -1,4 +1,4 @@
-//! Sites, each of which is a likelihood under a bound.
+//! Sites. A site is a likelihood under a bound.
 //!
 //! | file | subject |
 //! | --- | --- |

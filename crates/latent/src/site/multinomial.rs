@@ -1,9 +1,9 @@
 //! The vector site of the multinomial-logit likelihood under the log bound.
 //!
-//! With K categories, the last one the reference, and K − 1 linear predictors:
-//! `E log(1 + Σ e^(η_k)) ≤ log(1 + Σ e^(m_k + v_k/2)) = sup over p of Σ p_k (m_k + v_k/2) − Σ_k≤K p_k log p_k`, with p
-//! in the open simplex of K numbers. The dual coordinates are α_k = p_k − [y = k] for k < K, with λ_k = p_k. The
-//! curvature of φ = Σ_k≤K p_k log p_k is `diag(1/p_k) + 11ᵀ/p_K`.
+//! With K categories, the last of which is the reference, and K − 1 linear predictors, the bound is `E log(1 + Σ
+//! e^(η_k)) ≤ log(1 + Σ e^(m_k + v_k/2)) = sup over p of Σ p_k (m_k + v_k/2) − Σ_k≤K p_k log p_k`. Here p is in the
+//! open simplex of K numbers. The dual coordinates are α_k = p_k − [y = k] for k < K, with λ_k = p_k. The curvature of
+//! φ = Σ_k≤K p_k log p_k is `diag(1/p_k) + 11ᵀ/p_K`.
 
 use super::convex::{Curve, Value};
 
@@ -18,8 +18,8 @@ impl Multinomial {
         f64::from(self.category == k)
     }
 
-    /// Returns the probabilities p_k for k < K, followed by p_K. The observed category's probability is one minus the
-    /// others, which preserves small complements.
+    /// Returns the probabilities p_k for k < K, followed by p_K. The probability of the observed category is one minus
+    /// the sum of the others, which preserves small complements.
     fn probabilities(&self, alpha: &[f64]) -> Vec<f64> {
         let mut p: Vec<f64> = alpha
             .iter()
@@ -30,7 +30,7 @@ impl Multinomial {
         p
     }
 
-    /// Writes the curves of the observation's coordinates, with the whole of φ in the first, and returns 1/p_K.
+    /// Writes the curves of the observation's coordinates and returns 1/p_K. The first curve contains all of φ.
     pub(crate) fn curves(&self, alpha: &[f64], out: &mut [Curve]) -> f64 {
         let p = self.probabilities(alpha);
         let last = p[self.size];
@@ -88,7 +88,7 @@ impl Multinomial {
         }
     }
 
-    /// Writes a rough α that depends only on the category.
+    /// Writes a rough α that depends only on the observed category.
     pub(crate) fn guess(&self, out: &mut [f64]) {
         let total = 1.0 + 0.5 * (self.size + 1) as f64;
         for (k, out) in out.iter_mut().enumerate() {
@@ -105,7 +105,7 @@ impl Multinomial {
         (x.iter().map(|x| (x - log).exp()).collect(), log)
     }
 
-    /// The derivatives by m are returned in `by_mean`.
+    /// Computes the bound. The derivatives with respect to m are written to `by_mean`.
     pub(crate) fn value(&self, m: &[f64], v: &[f64], out: &mut [Value]) {
         let (p, log) = self.softmax(m, v);
         let observed = m.get(self.category).copied().unwrap_or(0.0);
@@ -160,7 +160,7 @@ mod tests {
             let f = value[0].f;
             assert!((objective(&alpha) - f).abs() < 1e-12);
             assert!(site.gap(&alpha, &m, &v) < 1e-12);
-            // The maximiser is unique, so no neighbour is better, and the gap is the shortfall.
+            // The maximiser is unique, so no neighbour is better, and the gap at a neighbour equals its shortfall.
             for d in [[0.01, 0.0], [0.0, -0.01], [0.01, -0.02]] {
                 let other = [alpha[0] + d[0], alpha[1] + d[1]];
                 let shortfall = f - objective(&other);

@@ -1,9 +1,9 @@
 //! A piecewise quadratic upper bound on log(1 + e^x), after Marlin, Khan and Murphy (2011).
 //!
-//! Each piece interpolates the function at the Chebyshev nodes of its interval and is lifted by its largest shortfall
-//! there. The ends of intervals are chosen so that every piece is at most [`EXCESS`] above the function. The right half
-//! mirrors the left by `log(1 + e^x) = x + log(1 + e^−x)`. The tails are the constants and lines through the ends. The
-//! expectation under N(m, v) is a sum of truncated normal moments, and so are its derivatives.
+//! Each piece interpolates the function at the Chebyshev nodes of its interval, and is lifted by its largest shortfall
+//! there. The intervals are chosen so that every piece exceeds the function by at most [`EXCESS`]. The right half
+//! mirrors the left half by `log(1 + e^x) = x + log(1 + e^−x)`. In the tails, the bound is constant or linear. The
+//! expectation under N(m, v) and its derivatives are sums of truncated normal moments.
 
 use jensen_math::special::{erfc, log1p_exp};
 
@@ -24,7 +24,7 @@ struct Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pieces(Vec<Piece>);
 
-/// Computes the lifted interpolant on [low, high] ⊂ (−∞, 0], and its largest distance above the function.
+/// Computes the lifted interpolant on [low, high] ⊂ (−∞, 0], and the largest amount by which it exceeds the function.
 fn interpolate(low: f64, high: f64) -> (Piece, f64) {
     let (centre, half) = (0.5 * (low + high), 0.5 * (high - low));
     // In t = (x − centre)/half the nodes are −r, 0, r with r = √3/2.
@@ -41,7 +41,7 @@ fn interpolate(low: f64, high: f64) -> (Piece, f64) {
         let e = excess(f64::from(i) / 1000.0 - 1.0);
         (least, most) = (least.min(e), most.max(e));
     }
-    // Between two of the sampled points the excess changes by less than a thousandth of its range squared.
+    // Between two adjacent sampled points, the excess changes by less than a thousandth of its range squared.
     let lift = -least + 1e-5 * (most - least);
     let (one, two) = (one / half, two / (half * half));
     let piece = Piece {
@@ -58,7 +58,7 @@ impl Pieces {
         let mut left = Vec::new();
         let mut high = 0.0;
         while log1p_exp(high) > EXCESS {
-            // Bisection finds the longest interval within the excess.
+            // Bisection finds the longest interval on which the excess is within its limit.
             let (mut short, mut long) = (0.0, 20.0);
             for _ in 0..60 {
                 let middle = 0.5 * (short + long);

@@ -1,4 +1,4 @@
-//! The table of sites: the form of a likelihood and a bound determine the site.
+//! The table of sites. The form of a likelihood and the bound determine the site.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::linear::Block;
 use crate::linear::kernels::{in_chunks, map, sum, sum_chunks};
 use crate::{Error, LatentModel};
 
-/// Sites with a convex dual in one coordinate per predictor.
+/// Sites whose convex dual has one coordinate per predictor.
 #[derive(Debug)]
 pub(crate) enum DualSites {
     Scalar(Vec<Convex>),
@@ -65,7 +65,7 @@ impl Sites {
         )
     }
 
-    /// Computes f with its derivatives, one per predictor. The first predictor of a vector site has the site's whole f.
+    /// Computes f and its derivatives for each predictor. The first predictor of a vector site has the site's whole f.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Dual(sites) => sites.values(m, v),
@@ -90,7 +90,8 @@ impl Sites {
         }
     }
 
-    /// Computes E h(η_n) for another function by the same rule if the rule is quadrature, and NaN otherwise.
+    /// Computes E h(η_n) for another function h by the site's own quadrature rule. Returns NaN if the site does not use
+    /// quadrature.
     pub(crate) fn expectation(&self, n: usize, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::Expected(potentials, rule) => rule.expectation(potentials.width(n), m, v, h),
@@ -98,7 +99,7 @@ impl Sites {
         }
     }
 
-    /// Computes the uncertainty in nats of the sum of the sites at these marginals, which is 0 without approximations.
+    /// Computes the uncertainty in nats of the sum of the sites at these marginals. It is 0 if nothing is approximated.
     pub(crate) fn error(&self, m: &[f64], v: &[f64]) -> f64 {
         match self {
             Self::Expected(potentials, rule) => error(potentials.as_ref(), rule, m, v),
@@ -106,8 +107,8 @@ impl Sites {
         }
     }
 
-    /// Returns the number of nats by which the sum of the sites may differ from the prediction of its derivatives,
-    /// beyond rounding.
+    /// Returns the number of nats, beyond rounding errors, by which the sum of the sites may differ from the prediction
+    /// of its derivatives.
     pub(crate) fn discord(&self) -> f64 {
         match self {
             Self::Expected(potentials, _) => potentials.discord(),
@@ -115,8 +116,8 @@ impl Sites {
         }
     }
 
-    /// Returns natural parameters (b, λ) at which the fixed point starts. For a convex dual they are those after one
-    /// step from the data's own guess, and otherwise those at the prior mean.
+    /// Returns natural parameters (b, λ) at which the fixed point starts. For a convex dual, they are the parameters
+    /// after one step from a guess based on the data. Otherwise they are the parameters at the prior mean.
     pub(crate) fn guess(&self, centre: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = centre.len();
         match self {
@@ -128,7 +129,7 @@ impl Sites {
             }
             Self::Raised(..) | Self::Expected(..) => {
                 let values = self.values(centre, &vec![1.0; n]);
-                // A site with negative curvature starts with a curvature near 0.
+                // A site with negative curvature starts with a small positive curvature.
                 let lambda = map(n, |i| (2.0 * values[i].by_variance).max(1e-6));
                 let b = map(n, |i| lambda[i] * centre[i] - values[i].by_mean);
                 (b, lambda)
@@ -242,8 +243,8 @@ impl DualSites {
         }
     }
 
-    /// Returns the point at `t` on the path from α in a direction, straight in φ′. It is strictly inside the domain, up
-    /// to rounding.
+    /// Returns the point at `t` on the path from α in the given direction, which is straight in φ′. The point is
+    /// strictly inside the domain, up to rounding.
     pub(crate) fn along(
         &self,
         alpha: &[f64],

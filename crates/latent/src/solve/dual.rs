@@ -1,20 +1,21 @@
 //! The convex dual in N variables (Khan, Aravkin, Friedlander and Seeger 2013, Eq. 20).
 //!
-//! With the curve of every site (see `site::convex`) the dual is `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + Λ(α)Σ̃| + Σ
-//! φ_n(α_n)`, whose gradient is `−m̄ − ½ λ′∘v̄ + φ′` with `m̄ = μ̃ − Σ̃α` and `v̄ = diag S`, `S = W A_λ⁻¹ Wᵀ`, and
-//! whose Hessian is `Σ̃ + ½ λ′λ′ᵀ∘S∘S + diag(φ″ − ½ λ″∘v̄)`.
+//! With the curve of every site (see `site::convex`), the dual is `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + Λ(α)Σ̃| + Σ
+//! φ_n(α_n)`. Its gradient is `−m̄ − ½ λ′∘v̄ + φ′` with `m̄ = μ̃ − Σ̃α`, `v̄ = diag S` and `S = W A_λ⁻¹ Wᵀ`, and its
+//! Hessian is `Σ̃ + ½ λ′λ′ᵀ∘S∘S + diag(φ″ − ½ λ″∘v̄)`.
 //!
-//! For a dense prior with N ≤ L, the solver solves the Newton system directly. Otherwise it replaces S∘S by its
+//! For a dense prior with N ≤ L, the Newton system is solved directly. Otherwise the solver replaces S∘S by its
 //! diagonal or omits it, and solves `(Σ̃ + D) x = r` in latent space with at most one more factorisation. L-BFGS
-//! corrects the omission: because `(SΛS)_nn ≤ S_nn`, it changes the curvature by at most a factor 1 + S_nn/2.
+//! corrects for the omission, which changes the curvature by at most a factor 1 + S_nn/2 because `(SΛS)_nn ≤ S_nn`.
 //!
-//! φ is a barrier at the domain's ends. For a dense prior with N ≤ L an iterate moves along a path that is straight in
-//! φ′(α) (the logarithm of a rate, the logit of a probability) and never leaves the domain: Newton's method in these
-//! coordinates reaches the optimum from a rough guess in a few steps. Otherwise Σ̃ nearly confines α to a plane, and
-//! such paths leave it. In that case the natural-gradient fixed point, whose iterates stay on the plane, finds the
-//! first iterate inside the domain, and straight steps end at most 99 % of the way to the boundary.
+//! φ is a barrier at the ends of the domain. For a dense prior with N ≤ L, an iterate moves along a path that is
+//! straight in φ′(α), which is the logarithm of a rate or the logit of a probability. Such a path never leaves the
+//! domain, and Newton's method in these coordinates reaches the optimum from a rough guess in a few steps. For other
+//! priors, Σ̃ nearly confines α to a plane, and such paths leave the plane. In that case the natural-gradient fixed
+//! point, whose iterates stay on the plane, finds the first iterate inside the domain, and straight steps end at most
+//! 99 % of the way to the boundary.
 //!
-//! The duality gap, a sum of non-negative terms by Fenchel and Young, is the stopping rule.
+//! The stopping rule is the duality gap, which is a sum of non-negative terms by the Fenchel–Young inequality.
 
 use std::collections::VecDeque;
 
@@ -32,7 +33,7 @@ const MEMORY: usize = 8;
 
 const FRACTION: f64 = 0.99;
 
-/// The factor at λ serves as preconditioner as long as λD is within these limits.
+/// The factor at λ serves as a preconditioner as long as λD is within these limits.
 const REUSE: (f64, f64) = (0.5, 2.5);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,7 @@ pub(crate) struct State {
     /// The vector m̄ = μ̃ − Σ̃α, which is updated together with α.
     predictor: Vec<f64>,
     pairs: VecDeque<Pair>,
-    /// The gradient before the last step, for the next pair.
+    /// The gradient before the last step, which is needed for the next L-BFGS pair.
     gradient: Vec<f64>,
     /// Number of consecutive steps that did not lower the dual beyond rounding.
     idle: u64,
@@ -91,10 +92,10 @@ impl Snapshot for State {
     }
 }
 
-/// Number of steps of the fixed point after which the dual has no feasible start.
+/// After this many steps of the fixed point without success, the dual has no feasible start.
 const APPROACH: u64 = 60;
 
-/// Gap in nats per predictor at which the dual takes over from the fixed point.
+/// Duality gap, in nats per predictor, at which the dual takes over from the fixed point.
 const NEAR: f64 = 0.02;
 
 pub(crate) struct Start {
@@ -105,9 +106,10 @@ pub(crate) struct Start {
 }
 
 /// Returns a feasible point. For a dense prior with N ≤ L, the point comes from an earlier fit or is a rough guess. For
-/// other priors, natural-gradient steps run until a point is inside the domain with a small gap. Their iterates are
-/// consistent but may leave the domain of φ. With a large gap, the nearest boundary would cut short the dual's own
-/// straight steps. If these steps fail and Σ̃ is available, the point is the rough guess.
+/// other priors, natural-gradient steps run until a point is inside the domain and has a small gap. The iterates of
+/// these steps are consistent but may leave the domain of φ. While the gap is large, the nearest boundary would cut
+/// short the dual's own straight steps. If the natural-gradient steps fail and Σ̃ is available, the point is the rough
+/// guess.
 pub(crate) fn start(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -212,7 +214,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         }
     }
 
-    /// Computes D at α. The geometry must be factorised at its λ.
+    /// Computes D at α. The geometry must be factorised at λ(α).
     fn dual(&self, alpha: &[f64], predictor: &[f64], phi: f64, log_determinant: f64) -> f64 {
         let centre = &self.problem.centre;
         let linear = sum(alpha.len(), |n| alpha[n] * (predictor[n] + centre[n]));
@@ -224,7 +226,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         self.problem.geometry.factor(lambda)
     }
 
-    /// Computes all quantities at the state's α, or `None` if the posterior precision is not positive definite.
+    /// Computes all quantities at the state's α. Returns `None` if the posterior precision is not positive definite.
     fn look(&mut self, state: &State) -> Option<Here> {
         let curves = self.sites.curves(&state.alpha);
         let lambda = curves.lambda();
@@ -235,7 +237,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         if let Geometry::Wide(wide) = &mut self.problem.geometry
             && curves.at.iter().any(|c| c.lambda1 != 0.0)
         {
-            // Newton's system needs the whole inverse, which also contains the variances.
+            // The Newton system needs the whole inverse, which also contains the variances.
             wide.inverse();
         }
         let variances = self.problem.geometry.variances();
@@ -265,7 +267,8 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// Computes the Newton direction and Σ̃ times it, or `None` if the system is not positive definite.
+    /// Computes the Newton direction and the product of Σ̃ with it. Returns `None` if the system is not positive
+    /// definite.
     fn direction(&mut self, state: &State, here: &Here, gradient: &[f64]) -> Option<Direction> {
         let n = gradient.len();
         let curves = &here.curves;
@@ -404,7 +407,7 @@ impl Here {
     }
 }
 
-/// The direction of α, Σ̃ times it, and the slope of the dual along it.
+/// A direction in α, its product with Σ̃, and the slope of the dual along it.
 struct Direction {
     along: Vec<f64>,
     product: Vec<f64>,
@@ -419,7 +422,7 @@ struct Reached {
 }
 
 impl State {
-    /// Completes the pair of the last step with the new gradient, or drops it if its curvature is not positive.
+    /// Completes the pair of the last step with the new gradient, or drops the pair if its curvature is not positive.
     fn remember(&mut self, gradient: &[f64]) {
         if let (Some(pair), false) = (self.pairs.back_mut(), self.gradient.is_empty())
             && pair.y.is_empty()
@@ -431,7 +434,7 @@ impl State {
         }
     }
 
-    /// Returns whether there were any steps to forget.
+    /// Drops all stored steps, and returns whether there were any.
     fn forget(&mut self) -> bool {
         let any = !self.pairs.is_empty();
         self.pairs.clear();
@@ -547,7 +550,7 @@ impl Algorithm for Dual<'_, '_> {
     }
 }
 
-/// Computes the L-BFGS direction `−H g` with a preconditioner, and Σ̃ times it.
+/// Computes the L-BFGS direction `−H g` with a preconditioner, and the product of Σ̃ with this direction.
 fn quasi_newton(
     pairs: &VecDeque<Pair>,
     gradient: &[f64],

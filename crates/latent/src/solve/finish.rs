@@ -7,11 +7,11 @@ use crate::linear::design;
 use crate::site::Sites;
 use crate::{Error, Fit, Sensitivity};
 
-/// If a method's own rule stops at a duality gap above this value in nats, the fit is not at the optimum. All solvers
-/// of one bound agree within this.
+/// If a method stops by its own rule at a duality gap above this value in nats, the fit is not at the optimum. All
+/// solvers for the same bound agree to within this value.
 const STOPPED_SHORT: f64 = 1e-4;
 
-/// Returns the status by a method's own rule, unless the certificate contradicts it.
+/// Returns the status that the method's own rule gives, unless the duality gap contradicts it.
 fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
     match gap {
         Some(gap) if status.is_converged() && gap > STOPPED_SHORT => Status::Stalled {
@@ -25,8 +25,8 @@ fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
     }
 }
 
-/// Computes the posterior moments and, if requested, the sensitivities of a solution. The geometry must be factorised
-/// at its λ.
+/// Computes the posterior moments of a solution and, if requested, its sensitivities. The geometry must be factorised
+/// at the solution's λ.
 pub(crate) fn finish(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -48,7 +48,7 @@ pub(crate) fn finish(
     let n = solution.alpha.len();
     let geometry = &mut problem.geometry;
     let predictor_variance = geometry.variances();
-    // The latent variables' contribution to the predictor does not include the offset.
+    // The contribution of the latent variables to the predictors excludes the offset.
     let own: Vec<f64> = match &model.observations.offset {
         Some(offset) => (0..n).map(|i| solution.predictor[i] - offset[i]).collect(),
         None => solution.predictor.clone(),

@@ -1,11 +1,13 @@
-//! The natural-gradient fixed point, for bounds without a convex dual.
+//! The natural-gradient fixed point, which fits bounds without a convex dual.
 //!
-//! The fixed point uses the coordinates of the dual. At the optimum α = ∂f/∂m and λ = 2 ∂f/∂v. With the site's natural
-//! parameters `b = λ m̄ − α` and λ, a step is `(b, λ) ← (1−t)(b, λ) + t (b, λ)_new`. This is natural gradient ascent of
-//! size t on the bound (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t starts at 1 and is halved
-//! until the bound does not fall. After a change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
+//! The fixed point uses the coordinates of the dual: at the optimum, α = ∂f/∂m and λ = 2 ∂f/∂v. The site's natural
+//! parameters are λ and `b = λ m̄ − α`, and a step is `(b, λ) ← (1−t)(b, λ) + t (b, λ)_new`. Such a step is
+//! natural-gradient ascent of size t on the bound (Khan and Lin 2017), and for λ = E g″ it is a Newton step in the
+//! mean. The size t starts at 1 and is halved until the bound does not fall. After a change of (b, λ), the other
+//! quantities follow from `x = Λμ̃ − b`, `Σ̃α = S x` and `α = x − Λ S x`.
 //!
-//! Anderson mixing of the last few steps accelerates the iteration, if the mixture raises the bound further.
+//! Anderson mixing of the last few steps accelerates the iteration. The mixture is used only if it raises the bound
+//! further.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
@@ -15,7 +17,7 @@ use crate::site::Sites;
 use crate::site::convex::Value;
 use crate::{Dense, Warm};
 
-/// Number of earlier steps in the mixture.
+/// Number of earlier steps that enter the mixture.
 const MIXED: usize = 5;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +25,7 @@ pub(crate) struct State {
     b: Vec<f64>,
     lambda: Vec<f64>,
     gain: f64,
-    /// Earlier points and their full steps, oldest first, with b and λ one after the other.
+    /// Earlier points and their full steps, oldest first. Each point consists of b followed by λ.
     points: Vec<Vec<f64>>,
     steps: Vec<Vec<f64>>,
 }
@@ -59,7 +61,7 @@ impl Snapshot for State {
     }
 }
 
-/// All quantities at one (b, λ), at which the geometry is then factorised.
+/// All quantities at one (b, λ). The geometry is factorised at this point after the computation.
 struct Point {
     alpha: Vec<f64>,
     predictor: Vec<f64>,
@@ -68,7 +70,7 @@ struct Point {
     bound: f64,
 }
 
-/// Returns (b, λ) of the warm fit, or otherwise of the sites at their own data.
+/// Returns (b, λ) of the warm fit if there is one, and otherwise of the sites at their own data.
 pub(crate) fn start(
     problem: &Problem<'_>,
     sites: &Sites,
@@ -112,7 +114,7 @@ impl<'p, 'm> FixedPoint<'p, 'm> {
         }
     }
 
-    /// Computes the bound `−Σ f − KL` at (b, λ), with `KL = ½ (αᵀΣ̃α + log|I + ΛΣ̃| − λᵀv̄)`.
+    /// Computes the bound `−Σ f − KL` at (b, λ), where `KL = ½ (αᵀΣ̃α + log|I + ΛΣ̃| − λᵀv̄)`.
     fn point(&mut self, b: &[f64], lambda: &[f64]) -> Option<Point> {
         self.evaluations += 1;
         let n = b.len();
@@ -161,11 +163,11 @@ impl Algorithm for FixedPoint<'_, '_> {
         let at = match self.at.take() {
             Some(at) => at,
             None => match self.point(&state.b, &state.lambda).or_else(|| {
-                // The prior mean, with the same curvature, is a safer start than the sites' own guess.
+                // The prior mean, combined with the same curvature, is a safer start than the sites' own guess.
                 state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
                 self.point(&state.b, &state.lambda).or_else(|| {
-                    // If densities are not log-concave, as near an outlier under Student's t, negative curvatures can
-                    // outweigh the prior's precision, so they are removed.
+                    // If densities are not log-concave, as near an outlier under a Student t likelihood, negative
+                    // curvatures can outweigh the precision of the prior. These curvatures are set to 0.
                     state.lambda.iter_mut().for_each(|l| *l = l.max(0.0));
                     state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
                     self.point(&state.b, &state.lambda)
@@ -285,8 +287,8 @@ impl Algorithm for FixedPoint<'_, '_> {
     }
 }
 
-/// Computes the bound after one full step from a point with these α, λ and mean of the linear predictors. Afterwards
-/// the geometry is factorised at λ.
+/// Computes the bound after one full step from the point with the given α, λ and mean of the linear predictors.
+/// Afterwards the geometry is factorised at the new λ.
 pub(crate) fn bound_after_step(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -313,8 +315,8 @@ impl FixedPoint<'_, '_> {
     }
 }
 
-/// Computes Anderson's mixture of the current point with earlier ones: the combination with the smallest step, in the
-/// norm that gives every coordinate its current scale. The result is `None` without earlier points.
+/// Computes Anderson's mixture of the current point with earlier ones. It is the combination with the smallest step, in
+/// the norm that scales every coordinate by its current size. Returns `None` without earlier points.
 fn mix(points: &[Vec<f64>], steps: &[Vec<f64>], here: &[f64], step: &[f64]) -> Option<Vec<f64>> {
     let k = points.len();
     if k == 0 {

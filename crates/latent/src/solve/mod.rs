@@ -1,4 +1,4 @@
-//! Solvers, which are iterative methods that share one loop.
+//! The solvers. They are iterative methods that share one loop.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -40,8 +40,8 @@ pub(crate) struct Solution {
     pub predictor: Vec<f64>,
     pub bound: f64,
     pub gap: Option<f64>,
-    /// The gain in nats of one step of the natural-gradient fixed point, for solvers that do not take such steps and
-    /// have no gap.
+    /// The gain in nats of one step of the natural-gradient fixed point. It is computed for solvers that do not take
+    /// such steps and have no duality gap.
     pub gain: Option<f64>,
 }
 
@@ -55,11 +55,12 @@ pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
     centre
 }
 
-/// Fits the Gaussian posterior of a latent Gaussian model by maximising its bound on log p(y).
+/// Fits the Gaussian posterior of a latent Gaussian model by maximising the bound on log p(y).
 ///
-/// `control` provides budget, cancellation, trace (`elbo` is the primal objective, `gap` the duality gap), checkpoints
-/// and resumption to the same bits. `warm` starts from an earlier fit if that is feasible. With `sensitivity` the fit
-/// includes the derivatives of the bound with respect to the prior and the likelihood's parameters.
+/// `control` provides the budget, cancellation, the trace and checkpoints. In the trace, `elbo` is the primal objective
+/// and `gap` is the duality gap. A resumed run is bitwise identical to an uninterrupted one. The fit starts from
+/// `warm`, an earlier fit, if that is feasible. If `sensitivity` is true, the fit includes the derivatives of the bound
+/// with respect to the prior and the likelihood's parameters.
 ///
 /// # Errors
 /// Returns the errors of [`LatentModel::check`]. It also fails if the prior is indefinite beyond jitter, disconnected,
@@ -87,18 +88,19 @@ pub fn fit(
         began,
     };
     let mut fit = solved(contrasted.as_ref(), &sites, &call, control)?;
-    // α and λ remain those of the contrasts, because only they can be reused.
+    // α and λ remain those of the contrasts, because only these can be reused.
     fit.predictor_mean = of_predictors(model, fit.predictor_mean);
     fit.predictor_variance = of_predictors(model, fit.predictor_variance);
     Ok(fit)
 }
 
-/// Fits the Gaussian posterior under user-defined sites. The result has the bound, the posterior and, as a certificate,
-/// the duality gap, like that of [`fit`](fn@fit). The input is the prior of the latent variables, the design of the
+/// Fits the Gaussian posterior under user-defined sites. Like [`fit`](fn@fit), the function returns the bound, the
+/// posterior and the duality gap as a certificate. Its inputs are the prior of the latent variables, the design of the
 /// linear predictors, and their offsets.
 ///
 /// # Errors
-/// Fails as [`fit`](fn@fit) does, and if a site has values that are not finite or ∂f/∂m outside its domain.
+/// Fails for the same reasons as [`fit`](fn@fit), and if a site returns values that are not finite or a ∂f/∂m outside
+/// its domain.
 pub fn fit_sites(
     prior: &Structure,
     design: &Design,
@@ -109,8 +111,8 @@ pub fn fit_sites(
     control: &mut Control<'_>,
 ) -> Result<Fit, Error> {
     let began = control.clock.seconds();
-    // Sites replace likelihood and responses. The model has a Gaussian likelihood, which is also log-concave and is
-    // never evaluated.
+    // The sites replace the likelihood and the responses. The model has a Gaussian likelihood, because it is
+    // log-concave, but never evaluates it.
     let model = LatentModel {
         prior: prior.clone(),
         design: design.clone(),
@@ -217,7 +219,7 @@ fn solved(
     };
     let before = outcome.seconds;
     let mut fit = finish::finish(&mut problem, sites, outcome, sensitivity)?;
-    // Only the run has the time before a resumption.
+    // Only the run knows the time that was spent before a resumption.
     fit.seconds = before.max(control.clock.seconds() - began);
     Ok(fit)
 }

@@ -5,8 +5,9 @@ use crate::linear::kernels::{dot, map};
 /// A step s and the change y of the gradient over it, with `s · y > 0`.
 pub(crate) type Correction<'a> = (&'a [f64], &'a [f64]);
 
-/// Computes `H q` for the inverse Hessian H from corrections, oldest first, and an initial inverse Hessian that `guess`
-/// applies, with the multiple of each step in the result. The result is `None` if `guess` returns `None`.
+/// Computes `H q`, where H is the inverse Hessian that the corrections, oldest first, give from an initial inverse
+/// Hessian. `guess` applies the initial inverse Hessian. The function also returns the multiple of each step in the
+/// result. Returns `None` if `guess` does.
 pub(crate) fn two_loops(
     corrections: &[Correction<'_>],
     mut q: Vec<f64>,
@@ -35,7 +36,8 @@ mod tests {
 
     #[test]
     fn steps_along_which_the_curvature_is_known_are_newton_steps() {
-        // y = A s for a diagonal A. With all directions among the corrections, H is its inverse for any guess.
+        // The gradient change is y = A s for a diagonal A. If the corrections include all directions, H is the inverse
+        // of A for any guess.
         let curvatures = [2.0, 5.0, 0.25];
         let axis = |k: usize, length: f64| {
             let mut x = vec![0.0; 3];

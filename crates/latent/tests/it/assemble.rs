@@ -1,4 +1,4 @@
-//! The prior and the design that a specification and a table give.
+//! Tests of the prior and the design that a specification and a table define.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jensen_latent::prior::{Graph, Inputs, Source, Spec, Units, assemble};
 use jensen_latent::{Covariance, Dense, Design, PriorDensity, Query, Sparse};
 
-/// A table in memory with numbers, words, and a path of five regions under the name `path`.
+/// A table in memory. It contains numbers and words, and a path of five regions with the name `path`.
 #[derive(Default)]
 struct TestTable {
     numbers: BTreeMap<&'static str, Vec<f64>>,
@@ -71,7 +71,7 @@ impl Source for TestTable {
         }
     }
 
-    /// Covariances of three regions: `good`, `bad` with an eigenvalue of −1, and `flat` with rank 1.
+    /// Returns a covariance of three regions: `good`, `bad` with an eigenvalue of −1, or `flat` with rank 1.
     fn matrix(&self, file: &str) -> Result<Dense, String> {
         let off = match file {
             "good" => 0.5,
@@ -82,8 +82,8 @@ impl Source for TestTable {
         Ok(Dense::from_fn(3, 3, |i, j| if i == j { 1.0 } else { off }))
     }
 
-    /// A path of four nodes. The matrices are the one for differences of neighbours, the same with an added diagonal,
-    /// and an indefinite one.
+    /// Returns a matrix over a path of four nodes: the matrix of the differences of neighbours, the same matrix with an
+    /// added diagonal, or an indefinite matrix.
     fn sparse(&self, file: &str) -> Result<Sparse, String> {
         let (more, off) = match file {
             "walk" => (0.0, -1.0),
@@ -132,12 +132,12 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
     };
     assert!((sigma.get(0, 1) - 2.0 * (-0.5f64).exp()).abs() < 1e-14);
     assert!((sigma.get(0, 2) - 2.0 * (-2.5f64).exp()).abs() < 1e-14);
-    // With independent effects of rows, no two rows share a latent variable.
+    // If the rows have independent effects, no two rows share a latent variable.
     let spec = Spec::parse("gp(rbf) + iid()").unwrap();
     let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
     assert_eq!(made.design(), Design::Identity);
     assert_eq!(made.prior().parameters().len(), 3);
-    // A new row has a separate effect, so it has more variance and the same covariance.
+    // A new row has an effect of its own, so its variance is larger but its covariances are the same.
     let (query, extra) = made.query(&[2.0, 1.0, 0.5], &test_table, &[0]).unwrap();
     let Query::Cross {
         covariance,
@@ -162,7 +162,8 @@ fn parts_stand_side_by_side() {
     )
     .unwrap();
     let made = assemble(&spec, &test_table, &rows(3), Units::TABLE).unwrap();
-    // There are five regions, x and two levels, three towns, and one level.
+    // The latent variables are the effects of five regions, the coefficients of x and of two levels, the effects of
+    // three towns, and one level.
     assert_eq!(made.prior().structure(&[2.0]).unwrap().len(), 12);
     let names: Vec<String> = made
         .prior()
@@ -179,19 +180,20 @@ fn parts_stand_side_by_side() {
         let (at, values) = w.col(j);
         *value = at.iter().position(|i| *i == 2).map_or(0.0, |k| values[k]);
     }
-    // Regions are numbered from 1, because 0 does not occur, so row 2 is in region 2. Its town is the last level.
+    // Regions are numbered from 1 because 0 does not occur, so row 2 is in region 2. The town of this row is the last
+    // level.
     assert_eq!(
         row,
         [0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0]
     );
-    // A new town adds its variance and uses no effect of the fit.
+    // A new town adds the variance of a town and uses no effect of the fit.
     let new = TestTable::default()
         .with("x", &[1.0])
         .with("region", &[5.0])
         .with_words("town", &["d"]);
     let (_, extra) = made.query(&[2.0], &new, &[0]).unwrap();
     close(&extra.added(), &[3.0]);
-    // Rows of one new town share its effect.
+    // Rows of the same new town share its effect.
     let new = TestTable::default()
         .with("x", &[1.0; 4])
         .with("region", &[5.0; 4])
@@ -213,13 +215,13 @@ fn positions_of_rows() {
         assemble(&spec, &test_table, &rows(3), Units::TABLE).map_err(|e| e.to_string())
     };
     let design = |text: &str| made(text).unwrap_or_else(|e| panic!("{e}")).design();
-    // The nodes are 2, 2.5, …, 4.
+    // The nodes of the line are 2, 2.5, …, 4.
     assert_eq!(design("rw1(on=t)"), Design::Select(vec![0, 1, 4]));
     assert_eq!(
         design("ar1(on=t, from=1, to=5)"),
         Design::Select(vec![2, 3, 6])
     );
-    // Cell 4 is a hole.
+    // Cell 4 of the grid is a hole.
     assert_eq!(
         design("grid(rw1, 2, 3, on=cell, mask=m)"),
         Design::Select(vec![0, 3, 4])
@@ -306,7 +308,7 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
             assert!((sigma.get(i, j) - expected).abs() < 1e-12, "{i} {j}");
         }
     }
-    // Jensen repairs a singular matrix and warns the user, and refuses an indefinite one.
+    // Jensen repairs a singular matrix and warns the user, but refuses an indefinite matrix.
     let of = |file: &str| Spec::parse(&format!("covariance(matrix={file}, on=region)")).unwrap();
     let notes = assemble(&of("flat"), &test_table, &rows(4), Units::TABLE)
         .unwrap()
@@ -337,7 +339,7 @@ fn precisions_from_files_are_fields() {
         let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
         made.prior().structure(theta).unwrap().covariance
     };
-    // A matrix whose rows sum to 0 is the random walk with this name.
+    // A matrix whose rows sum to 0 defines the random walk with the corresponding name.
     let (mine, known) = (
         structure("precision(matrix=walk, on=node)", &[2.5]),
         structure("rw1(on=node)", &[2.5]),
@@ -352,7 +354,7 @@ fn precisions_from_files_are_fields() {
         known.log_determinant.unwrap(),
     );
     assert!((a - b).abs() < 1e-10, "{a} {b}");
-    // Other matrices are proper. |2.5 Q| follows by elimination along the path.
+    // The other matrices are proper. Elimination along the path gives |2.5 Q|.
     let Covariance::Precision(proper) = structure("precision(matrix=proper)", &[2.5]) else {
         panic!("no precision");
     };
@@ -397,17 +399,17 @@ fn hyperparameters_are_in_the_units_of_the_table() {
             .settings()
     };
     let own = settings("gp(rbf, on=a, lengthscale=3, variance=8) + iid(variance~pc(2, 0.05))");
-    // A given value is divided by the unit, and the output multiplies it by the unit again.
+    // A value that the user gives is divided by the unit, and the output multiplies it by the unit again.
     let sd = (8.0f64 / 3.0).sqrt();
     assert!((own[0].value - 0.5).abs() < 1e-12 && (own[0].unit - 16.0).abs() < 1e-12);
     assert!((own[1].value - 3.0 / sd).abs() < 1e-12 && (own[1].unit - sd).abs() < 1e-12);
-    // P(σ > 2) = 0.05 for the table's response is P(σ > ½) for the model's.
+    // P(σ > 2) = 0.05 in the units of the table's response is P(σ > ½) in the model's units.
     let PriorDensity::Power { rate, power } = own[2].density else {
         panic!("{:?}", own[2].density);
     };
     assert!((rate + 0.05f64.ln() / 0.5).abs() < 1e-12 && power == 0.5);
     assert!(own[2].free && own[2].value == 1.0);
-    // Without a given lengthscale, each of several columns has its standard deviation as unit.
+    // If no lengthscale is given for several columns, the unit of each column is its standard deviation.
     let several = settings("gp(rbf)");
     assert!((several[1].value - 2f64.sqrt()).abs() < 1e-12 && several[1].unit == 1.0);
     for (text, reported) in [
@@ -436,7 +438,7 @@ fn columns_that_say_nothing_are_left_out() {
     let notes = both.notes.join("\n");
     assert!(notes.contains("the column `level`: constant"), "{notes}");
     assert!(notes.contains("the column `same`: equal to"), "{notes}");
-    // Without a level, a constant column becomes the level.
+    // If there is no level, a constant column acts as the level.
     let origin = Units {
         centred: false,
         ..INSIDE
@@ -454,14 +456,14 @@ fn columns_that_say_nothing_are_left_out() {
     );
 }
 
-/// The expected divergence comes from the eigenvalues of the path's Laplacian.
+/// Compares the prior with divergences that are computed from the eigenvalues of the path's Laplacian.
 #[test]
 fn the_share_of_bym2_has_its_prior() {
     let test_table = TestTable::default().with("region", &[1.0, 2.0, 3.0, 4.0, 5.0]);
     let spec = Spec::parse("bym2(graph=path, on=region)").unwrap();
     let made = assemble(&spec, &test_table, &rows(5), INSIDE).unwrap();
     let density = &made.settings()[1].density;
-    // The Laplacian of the path and its scale.
+    // These are the Laplacian of the path and its scale.
     let e: Vec<f64> = (0..5)
         .map(|k| 2.0 - 2.0 * (std::f64::consts::PI * f64::from(k) / 5.0).cos())
         .collect();
@@ -513,12 +515,12 @@ fn columns_scale_terms() {
     assert_eq!(weights(&design("rw1(on=t, by=x)"), 2), [0.0, 0.0, -5.0]);
     let both = design("iid(on=town) + iid(on=town, by=x)");
     assert_eq!(weights(&both, 0), [0.0, 1.0, 0.0, 3.0]);
-    // A level and a slope for each town, side by side.
+    // Each town has a level and a slope, whose variables are adjacent.
     let block = design("iid(on=town, by=(1, x))");
     assert_eq!(weights(&block, 0), [0.0, 0.0, 1.0, 3.0]);
     assert_eq!(weights(&block, 1), [1.0, 0.0, 0.0, 0.0]);
-    // In the model's units, a slope next to a level refers to a standard deviation from the mean, and any other slope
-    // to the root mean square. Variances and values are in the table's units.
+    // In the model's units, a slope next to a level refers to a standard deviation from the mean. Any other slope
+    // refers to the root mean square. Variances and values are in the table's units.
     let units = INSIDE;
     let block = made("iid(on=town, by=(1, x), variance=(4, 9), cor=0.5)", units).unwrap();
     let (mean, sd) = (-2.0 / 3.0, (34.0f64 / 3.0 - 4.0 / 9.0).sqrt());
@@ -536,7 +538,7 @@ fn columns_scale_terms() {
         &weights(&alone.design(), 0)[1..],
         &[3.0 / (34.0f64 / 3.0).sqrt()],
     );
-    // The level where x is 0 has the variance 4 − 2·½·2·3·mean + 9·mean².
+    // At x = 0, the variance of the level is 4 − 2·½·2·3·mean + 9·mean².
     let at_zero = 4.0 - 2.0 * 0.5 * 6.0 * mean + 9.0 * mean * mean;
     let names: Vec<String> = block.derived().into_iter().map(|d| d.name).collect();
     assert_eq!(names, ["iid[1 at x=0].variance", "iid[1 at x=0,x].cor"]);
@@ -545,7 +547,7 @@ fn columns_scale_terms() {
         &block.derived_at(&[]).unwrap(),
         &[at_zero / 16.0, correlation],
     );
-    // Rows of one new town share its level and its slope.
+    // Rows of the same new town share its level and its slope.
     let new = TestTable::default()
         .with("x", &[1.0, -2.0])
         .with_words("town", &["c", "c"]);

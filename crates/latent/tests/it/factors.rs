@@ -1,4 +1,4 @@
-//! Comparisons of factor analysis with its closed form and with held-out entries.
+//! Compares factor analysis with its closed form, and its predictions with held-out entries.
 
 use jensen_latent::{
     Dense, Error, FactorFit, FactorModel, FactorSettings, Likelihood, SiteBound, fit_factors,
@@ -82,8 +82,8 @@ fn the_objective_never_falls_and_missing_entries_are_predicted() {
 
 #[test]
 fn gaussian_factors_reach_the_closed_form() {
-    // In probabilistic principal components with noise variance s, the best single factor has w wᵀ = (e − s) u uᵀ for
-    // the leading eigenvalue e of the covariance, and the likelihood follows.
+    // In probabilistic principal components with noise variance s, the best single factor satisfies w wᵀ = (e − s) u
+    // uᵀ. Here e is the leading eigenvalue of the covariance, and u is its eigenvector. The likelihood follows from it.
     let (rows, cols, s) = (80, 4, 0.5);
     let table = table(rows, cols, |eta, k| eta + 1.2 * (noise(3 * k) - 0.5));
     let model = FactorModel {
@@ -118,7 +118,7 @@ fn gaussian_factors_reach_the_closed_form() {
         u = v.iter().map(|x| x / eigenvalue).collect();
     }
     let trace: f64 = (0..cols).map(|i| covariance.get(i, i)).sum();
-    // log det C = log e + (D − 1) log s and tr C⁻¹S = 1 + (tr S − e)/s.
+    // The two terms are log det C = log e + (D − 1) log s and tr C⁻¹S = 1 + (tr S − e)/s.
     let per_row = -0.5
         * (cols as f64 * (2.0 * std::f64::consts::PI).ln()
             + eigenvalue.ln()
@@ -133,7 +133,7 @@ fn gaussian_factors_reach_the_closed_form() {
     );
     let length: f64 = (0..cols).map(|i| fit.loadings.get(i, 0).powi(2)).sum();
     assert!((length - (eigenvalue - s)).abs() < 1e-3);
-    // The learnt variance is the mean of the other eigenvalues (Tipping and Bishop 1999, Eq. 8).
+    // The learnt variance is the mean of all other eigenvalues (Tipping and Bishop 1999, Eq. 8).
     let settings = FactorSettings {
         fixed: Vec::new(),
         ..settings

@@ -7,7 +7,7 @@ use jensen_latent::{
 };
 use jensen_run::{Budget, Control, Silent};
 
-/// Right-censored Weibull times of shape k with scale e^η: −log p = k η δ + (t/e^η)^k + c.
+/// Right-censored Weibull times with shape k and scale e^η: −log p = k η δ + (t/e^η)^k + c.
 #[derive(Debug)]
 struct Weibull {
     shape: f64,

@@ -1,4 +1,4 @@
-//! Integrated hyperparameters, constrained flat directions, and omitted observations, compared with direct computation.
+//! Compares integrated hyperparameters, constrained flat directions and omitted observations with direct computations.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ fn integrated(
     (learned, found)
 }
 
-/// Compares the level and the variances of five groups of four with quadrature on a fine grid.
+/// Compares the level and the variances of five groups of four observations with quadrature on a fine grid.
 #[test]
 fn few_groups_are_integrated_as_by_quadrature() {
     let group: Vec<f64> = (0..20).map(|i| f64::from(i / 4)).collect();
@@ -105,7 +105,7 @@ fn few_groups_are_integrated_as_by_quadrature() {
         ..LearnSettings::default()
     };
     let (_, found) = integrated(&prior, &model, &settings);
-    // With means m_g of groups of n: y ~ level + N(0, between) + N(0, within).
+    // The model is y ~ level + N(0, between) + N(0, within), and m_g is the mean of the n observations in group g.
     let means: Vec<f64> = y.chunks(4).map(|g| g.iter().sum::<f64>() / 4.0).collect();
     let rest: f64 = (y.chunks(4).zip(&means))
         .flat_map(|(g, m)| g.iter().map(move |x| (x - m).powi(2)))
@@ -120,7 +120,7 @@ fn few_groups_are_integrated_as_by_quadrature() {
         for b in -80..80 {
             let (between, within) = ((f64::from(a) * step).exp(), (f64::from(b) * step).exp());
             let spread = between + within / 4.0;
-            // The posterior of the level, and the remaining factor.
+            // These are the posterior of the level, and the remaining factor.
             let precision = 5.0 / spread + 0.01;
             let mean = means.iter().sum::<f64>() / spread / precision;
             let fit = means.iter().map(|m| m * m).sum::<f64>() / spread - precision * mean * mean;
@@ -172,7 +172,8 @@ fn few_groups_are_integrated_as_by_quadrature() {
     agrees_with_shares(&found, &shares, total);
 }
 
-/// The variance between groups has a long tail to small values. `shares` are its values on a grid with their masses.
+/// Compares the variance between groups, which has a long tail towards small values. `shares` contains its values on a
+/// grid and their masses.
 fn agrees_with_shares(found: &Integrated, shares: &[(f64, f64)], total: f64) {
     let (mut below, mut first, mut second, mut mass) = (0.0, 0.0, 0.0, 0.0);
     let mut positions = Vec::new();
@@ -210,7 +211,8 @@ fn moments(fit: &Fit) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// A sum of terms that are flat in the same level gives the same linear predictors as the sum with one level.
+/// Checks that a sum of terms that are flat in the same level gives the same linear predictors as the sum with one
+/// level.
 #[test]
 fn shared_levels_are_held() {
     let n = 27;
@@ -237,14 +239,14 @@ fn shared_levels_are_held() {
             "{text}: {:?}",
             prior.notes
         );
-        // The order of terms affects only bookkeeping.
+        // The order of the terms affects only the bookkeeping.
         let turned: Vec<&str> = text.split(" + ").collect();
         let turned = turned.into_iter().rev().collect::<Vec<_>>().join(" + ");
         if !text.contains("intercept") {
             let again = made(&turned, &test_table);
             let other = converged(&model(&again, Likelihood::poisson(), y.clone()));
-            // A second-order walk does not determine a slope, whose flat prior has the unit of the constrained level,
-            // so the bound has no absolute value there.
+            // A second-order walk leaves its slope undetermined. The flat prior of the slope has the unit of the
+            // constrained level, so the bound has no absolute value in this case.
             assert!(
                 text.contains("rw2") || (fit.bound - other.bound).abs() < 1e-5,
                 "{text}: {} {}",
@@ -290,8 +292,8 @@ fn nearly_constant_parts_have_the_fit_without_them() {
     }
 }
 
-/// The evidence of a Gaussian model is the sum of log predictive densities, each of which equals that of a fit without
-/// the row.
+/// The evidence of a Gaussian model is a sum of log predictive densities. Each of them must equal the density under a
+/// fit without the row.
 #[test]
 fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
     for likelihood in [
@@ -309,7 +311,7 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
         let whole = model(&prior, likelihood, y.clone());
         let fit = run(&whole, &tight()).unwrap();
         let scores = leave_one_out(&whole, &fit).unwrap();
-        // A fit without the last row predicts that row.
+        // A fit that lacks the last row predicts this row.
         let shorter = LatentModel {
             design: made("intercept(variance=4) + ar1(on=t)", &test_table(n)).design(),
             ..whole.clone()
@@ -385,8 +387,8 @@ fn covered(groups: usize, data_sets: u64) -> f64 {
     inside / data_sets as f64
 }
 
-/// 90 % intervals contain the truth in 90 % of cases, also with few groups. A share of 300 has a standard error of
-/// 0.017.
+/// Checks that 90 % intervals contain the truth in 90 % of cases, even with few groups. The share of 300 cases has a
+/// standard error of 0.017.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for groups in [4, 10] {

@@ -1,4 +1,4 @@
-//! Tests of joint draws, whose differences must have the variances that are predicted for differences.
+//! Tests joint draws. The differences between them must have the variances that are predicted for differences.
 
 use crate::common::{as_precision, converged, kernel, model};
 use jensen_latent::{
@@ -34,7 +34,8 @@ fn agree(what: &str, found: (f64, f64), expected: (f64, f64)) {
     );
 }
 
-/// Returns models in every regime of the linear algebra, and one whose bound couples the predictors of an observation.
+/// Returns models in every regime of the linear algebra, and a model whose bound couples the predictors of an
+/// observation.
 fn models() -> Vec<(&'static str, LatentModel)> {
     let wide = model(Likelihood::poisson(), SiteBound::Exact, 7);
     let mut narrow = model(Likelihood::poisson(), SiteBound::Exact, 14);
@@ -73,7 +74,7 @@ fn rows_are_drawn_together() {
 
 #[test]
 fn new_locations_of_a_process_are_drawn_together() {
-    // Two locations are between the old ones, and two are far from all.
+    // Two of the locations are between the old ones, and the other two are far from all old ones.
     let locations = [0.5, 1.25, 9.0, 9.5];
     let k = |a: f64, b: f64| 1.5 * (-0.5 * ((a - b) / 3.0).powi(2)).exp();
     let joint = Dense::from_fn(4, 4, |i, j| k(locations[i], locations[j]));

@@ -1,4 +1,5 @@
-//! Posterior moments compared with exact methods: long chains (stored with their origin) and quadrature.
+//! Compares posterior moments with exact methods, which are quadrature and long chains (stored together with their
+//! origin).
 
 use jensen_latent::{
     Covariance, Dense, Design, Fit, LatentModel, Likelihood, Observations, Settings, SiteBound,
@@ -53,8 +54,9 @@ struct Chain {
     se: Vec<f64>,
 }
 
-/// A Gaussian that maximises the bound is not the posterior. Means may differ by a tenth of a standard deviation.
-/// Standard deviations, which it understates, may be a tenth too small or a twentieth too large.
+/// Compares moments with those of long chains. The Gaussian that maximises the bound is not the posterior, so means may
+/// differ by a tenth of a standard deviation. Standard deviations, which the Gaussian understates, may be a tenth too
+/// small or a twentieth too large.
 #[test]
 fn moments_are_those_of_long_chains() {
     let reference: Reference = serde_json::from_str(include_str!("../moments.json")).unwrap();
@@ -96,7 +98,7 @@ fn moments_are_those_of_long_chains() {
     }
 }
 
-/// Computes means and standard deviations of two latent variables by the trapezoidal rule over nine prior standard
+/// Computes the means and standard deviations of two latent variables by the trapezoidal rule over nine prior standard
 /// deviations.
 fn by_quadrature(covariance: &Dense, log_density: impl Fn(usize, f64) -> f64) -> [(f64, f64); 2] {
     let (a, b, c) = (
@@ -130,8 +132,8 @@ fn by_quadrature(covariance: &Dense, log_density: impl Fn(usize, f64) -> f64) ->
 fn moments_are_those_of_quadrature() {
     let covariance = Dense::from_fn(2, 2, |i, j| if i == j { 1.5 } else { 1.0 });
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
-    // The rows contain the likelihood, the responses, the log density of a response at a predictor, and the allowances
-    // of means and of standard deviations.
+    // Each row contains the likelihood, the responses, the log density of a response at a predictor, and the allowed
+    // errors of means and of standard deviations.
     type Density = fn(f64, f64, &dyn Fn(f64) -> f64) -> f64;
     let cases: [(Likelihood, [f64; 2], Density, f64, f64); 6] = [
         (

@@ -1,4 +1,4 @@
-//! Comparisons of covariances and precisions with their definitions, and of derivatives with differences.
+//! Compares covariances and precisions with their definitions, and derivatives with differences.
 
 use faer::Side;
 use jensen_latent::prior::{
@@ -91,7 +91,7 @@ fn row(points: &Dense, i: usize) -> Vec<f64> {
 
 #[test]
 fn covariances_follow_their_definitions() {
-    // A few coordinates use one algorithm, and many coordinates the other.
+    // One algorithm serves few coordinates, and another one serves many.
     for d in [1, 3, 20] {
         let x = points(70, d);
         let named = Shape::TABLE.iter().map(|row| row.shape);
@@ -140,7 +140,7 @@ fn covariances_follow_their_definitions() {
     }
 }
 
-/// Squared distances come from inner products here, which lose digits for close points.
+/// Here squared distances come from inner products, which lose digits for points that are close to each other.
 #[test]
 fn close_points_keep_their_digits() {
     let mut x = points(2, 20);
@@ -209,7 +209,7 @@ pub fn check_gradient(prior: &dyn Prior, theta: &[f64]) {
             contraction(&prior.structure(&moved).unwrap(), &sensitivity)
         };
         let h = 1e-4 * theta[i].abs().min(1.0);
-        // Richardson's extrapolation of central differences.
+        // This is Richardson's extrapolation of central differences.
         let central = |h: f64| (at(h) - at(-h)) / (2.0 * h);
         let slope = (4.0 * central(h / 2.0) - central(h)) / 3.0;
         assert!(
@@ -277,7 +277,7 @@ fn broken() -> Graph {
     .unwrap()
 }
 
-/// Returns a grid of 4 × 5 cells without two in the middle.
+/// Returns a grid of 4 × 5 cells with two holes in the middle.
 fn holes() -> Lattice {
     let mask: Vec<bool> = (0..20).map(|i| i != 7 && i != 12).collect();
     Lattice::new(4, 5, Some(&mask)).unwrap()
@@ -412,7 +412,7 @@ fn a_stationary_grid_field_has_its_variance_and_range() {
     assert!((correlation - 0.14).abs() < 0.02, "{correlation}");
 }
 
-/// BYM2 is the sum of an independent and a scaled intrinsic field, so the test integrates their joint precision.
+/// BYM2 is the sum of an independent field and a scaled intrinsic field. The test integrates their joint precision.
 #[test]
 fn bym2_is_its_sum() {
     let graph = Graph::path(5, false);
@@ -427,8 +427,8 @@ fn bym2_is_its_sum() {
     assert!(image.iter().all(|x| x.abs() < 1e-12), "{image:?}");
     assert_eq!(pseudo_determinant(q).1, 1);
 
-    // Without φ/(1 − φ) on its diagonal, the lower block is the scaled structure matrix, whose generalised variance is
-    // 1.
+    // After subtracting φ/(1 − φ) from its diagonal, the lower block is the scaled structure matrix, whose generalised
+    // variance is 1.
     let plain = Field::laplace(&graph, None)
         .unwrap()
         .structure(&[1.0])
@@ -450,7 +450,7 @@ fn bym2_is_its_sum() {
         scale = own / if i == 0 || i == n - 1 { 1.0 } else { 2.0 };
     }
     assert!((scale.ln() - logs).abs() < 1e-10, "{scale}");
-    // The determinant is that of p(sum | u) p(u), with a flat density of the level of the sum instead of the level of u.
+    // The determinant is that of the product p(sum | u) p(u), with a flat density of the sum's level instead of u's.
     let structured = precision(&plain).log_determinant.unwrap() + (n - 1) as f64 * scale.ln();
     let expected = structured + n as f64 * (tau / (1.0 - phi)).ln() + (phi / tau).ln();
     assert!((q.log_determinant.unwrap() - expected).abs() < 1e-9);
@@ -486,7 +486,7 @@ fn what_is_no_prior_is_refused() {
     assert!(Field::laplace(&Graph::new(vec![vec![], vec![]]).unwrap(), None).is_err());
     assert!(Field::rw2(2, false, None).is_err());
     assert!(Graph::new(vec![vec![1], vec![]]).is_err());
-    // On a grid with a width of one cell, second differences do not determine the slope in that direction.
+    // If a grid is only one cell wide, second differences do not determine the slope in that direction.
     let narrow = Lattice::new(1, 9, None).unwrap();
     let message = Field::thin_plate(&narrow, None).unwrap_err().to_string();
     assert!(message.contains("too narrow"), "{message}");
@@ -537,7 +537,7 @@ fn the_spread_of_a_field_is_its_generalised_variance() {
     }
 }
 
-/// The smallest eigenvalues of such a long walk are lost in rounding.
+/// In such a long walk, rounding destroys the smallest eigenvalues.
 #[test]
 fn long_walks_are_priors() {
     let field = Field::rw2(30_000, false, None).unwrap();
@@ -565,7 +565,7 @@ fn correlated_effects_have_their_covariance() {
     let theta = [1.7, 0.4, 2.9, 0.6, -0.3, 0.5];
     check_gradient(&field, &theta);
     let [va, vb, vc, ab, ac, partial] = theta;
-    // `partial` is the correlation of b and c given a.
+    // The argument `partial` is the correlation of b and c given a.
     let bc = partial * ((1.0 - ab * ab) * (1.0 - ac * ac)).sqrt() + ab * ac;
     let sigma = |i: usize, j: usize| {
         let correlation = match (i.min(j), i.max(j)) {
@@ -596,7 +596,7 @@ fn correlated_effects_have_their_covariance() {
     assert!((q.log_determinant.unwrap() + 4.0 * determinant.ln()).abs() < 1e-12);
 }
 
-/// The covariance of x f(t) is x x′ k(t, t′), with derivatives only by the hyperparameters of k.
+/// The covariance of x f(t) is x x′ k(t, t′). It has derivatives only with respect to the hyperparameters of k.
 #[test]
 fn a_column_scales_a_process() {
     let (t, x) = (points(80, 1), points(80, 1));

@@ -1,5 +1,5 @@
-//! Comparisons of distribution functions of observations with densities, and of their averages over a linear predictor
-//! with quadrature.
+//! Compares distribution functions of observations with densities, and their averages over a linear predictor with
+//! quadrature.
 
 use jensen_latent::{Likelihood, Predictive, Response, Size};
 use jensen_math::constants::LOG_TWO_PI;
@@ -45,7 +45,7 @@ fn distributions_are_sums_of_densities() {
     }
 }
 
-/// The reference is a fine midpoint rule, for small and large variances and for steep counts.
+/// Compares predictive distributions with a fine midpoint rule, for small and large variances and for steep counts.
 #[test]
 fn predictive_distributions_are_averages() {
     for likelihood in all() {

@@ -1,4 +1,4 @@
-//! Comparisons of solvers with each other, with quadrature and with differences.
+//! Compares the solvers with each other, with quadrature and with differences.
 
 use crate::common::{
     as_precision, close, converged, field, invert, kernel, model, noise, response, run, tight,
@@ -40,8 +40,8 @@ fn every_site_is_solved_alike_in_every_regime() {
         let wide = model(likelihood, bound, 9);
         let reference = converged(&wide);
         same_fit(&what, &reference, &converged(&as_precision(&wide)));
-        // With fewer latent variables than predictors, the regression on two columns is written as a covariance of the
-        // predictors and as coefficients.
+        // There are fewer latent variables than predictors. The regression on two columns is written both as a
+        // covariance of the predictors and as coefficients.
         let rows = wide.predictors();
         let w = Dense::from_fn(rows, 2, |i, j| noise(11 * i + 5 * j) - 0.3 * j as f64);
         let mut narrow = wide.clone();
@@ -132,7 +132,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
                 trials: Some(vec![6.0]),
                 ..Observations::default()
             };
-            // With one observation of a two-category site, the other category cannot occur.
+            // If a site with two categories has only one observation, the other category cannot occur.
             if likelihood.categories().is_some() {
                 assert!(matches!(run(&model, &tight()), Err(Error::Data(_))));
                 continue;
@@ -156,7 +156,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
     }
 }
 
-/// Differences of the bound at shifted values of the prior's numbers give its sensitivities.
+/// Compares the sensitivities with differences of the bound between shifted values of the prior.
 #[test]
 fn sensitivities_agree_with_differences() {
     let h = 1e-4;
@@ -370,10 +370,10 @@ fn an_intrinsic_prior_is_the_limit_of_proper_ones() {
     let fit = converged(&proper);
     close("mean", &limit.mean, &fit.mean, 1e-4);
     close("variance", &limit.variance, &fit.variance, 1e-4);
-    // The proper prior's density along the null space is that of N(0, 1/ridge).
+    // Along the null space, the density of the proper prior is that of N(0, 1/ridge).
     let level = 0.5 * (ridge / (2.0 * std::f64::consts::PI)).ln();
     assert!((limit.bound - (fit.bound - level)).abs() < 1e-4);
-    // Compares the solver's determinant with the closed form, which is the product of the chain's non-zero eigenvalues.
+    // This compares the solver's determinant with its closed form, the product of the chain's non-zero eigenvalues.
     let log_determinant: f64 = (1..n)
         .map(|k| (6.0 * (1.0 - (std::f64::consts::PI * k as f64 / n as f64).cos())).ln())
         .sum();
@@ -402,7 +402,7 @@ fn all_solvers_of_a_bound_meet() {
                 Solver::Coordinate,
                 Solver::Em,
             ] {
-                // (m, λ) is so badly conditioned that the last digits need thousands of steps.
+                // The coordinates (m, λ) are so badly conditioned that the last digits need thousands of steps.
                 let settings = Settings {
                     solver,
                     tolerance: 1e-7,

@@ -1,4 +1,4 @@
-//! Bounds compared with exact methods: posterior moments from long chains, and messages about loose bounds.
+//! Compares bounds with exact methods. Posterior moments come from long chains, and loose bounds must give messages.
 
 use crate::common::{converged, identity, noise};
 use jensen_latent::{
@@ -7,7 +7,7 @@ use jensen_latent::{
 };
 use jensen_math::rng::{Purpose, Stream};
 
-/// Returns a multinomial regression on an intercept and two covariates with a prior variance of 1, with categories
+/// Returns a multinomial regression on an intercept and two covariates. The prior variance is 1, and the categories are
 /// drawn from the model.
 fn regression(categories: usize, n: usize, bound: SiteBound) -> LatentModel {
     let size = categories - 1;
@@ -57,7 +57,7 @@ fn regression(categories: usize, n: usize, bound: SiteBound) -> LatentModel {
     }
 }
 
-/// Computes means and standard deviations of the latent variables by elliptical slice sampling (Murray, Adams and
+/// Computes the means and standard deviations of the latent variables by elliptical slice sampling (Murray, Adams and
 /// MacKay 2010).
 fn chain(model: &LatentModel, sweeps: usize) -> Vec<(f64, f64)> {
     let (Design::Dense(w), Some(categories)) = (&model.design, model.likelihood.categories())
@@ -119,8 +119,8 @@ fn sds(fit: &Fit) -> Vec<f64> {
     fit.variance.iter().map(|v| v.sqrt()).collect()
 }
 
-/// Standard deviations are within 5 % of the posterior's for the exact expectation. For the log bound they are far
-/// below, and the fit reports this.
+/// Under the exact expectation, standard deviations are within 5 % of those of the posterior. Under the log bound they
+/// are far too small, and the fit reports this.
 #[test]
 fn multinomial_posteriors_are_as_wide_as_they_should_be() {
     for (categories, n, sweeps) in [(3, 60, 150_000), (5, 90, 150_000)] {
@@ -161,8 +161,8 @@ fn multinomial_posteriors_are_as_wide_as_they_should_be() {
     }
 }
 
-/// A Gaussian process for the odds of each of four categories, with the exact bound in a dense and a sparse regime,
-/// started at its optimum.
+/// Fits a Gaussian process for the odds of each of four categories under the exact bound, in a dense and a sparse
+/// regime. The fit starts at its optimum.
 #[test]
 fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
     let model = crate::common::model(Likelihood::multinomial(4), SiteBound::Exact, 8);

@@ -1,4 +1,4 @@
-//! Tests of prediction, learning, resumption, determinism and refusals.
+//! Tests of prediction, learning, resumption, determinism, and inputs that are refused.
 
 use crate::common::{
     as_precision, close, converged, field, identity, kernel, model, noise, run, tight,
@@ -110,8 +110,8 @@ fn duplicate_inputs_need_no_jitter_and_nearly_singular_roots_report_theirs() {
     );
 }
 
-/// Compares predictions at two new locations with the posterior of a model in which they are latent variables without
-/// observation.
+/// Compares predictions at two new locations with the posterior of a model in which these are latent variables without
+/// observations.
 #[test]
 fn predictions_agree_with_a_larger_model() {
     let (n, extra) = (7, 2);
@@ -141,7 +141,7 @@ fn predictions_agree_with_a_larger_model() {
             close(&what, &[mean], &[expected.mean[n + k]], 1e-6);
             close(&what, &[variance], &[expected.variance[n + k]], 1e-6);
         }
-        // Combinations of given latent variables, in every regime.
+        // These are combinations of existing latent variables, in every regime.
         let rows =
             Design::Dense(Dense::from_fn(3, n + extra, |i, j| noise(4 * i + j) - 0.4).into());
         let wide = predict(&large, &expected.warm(), &Query::Rows(rows.clone())).unwrap();
@@ -261,7 +261,7 @@ fn learning_ends_where_the_bound_is_flat() {
         assert!(bound(&[t[0], t[1] * factor], variance) < best);
         assert!(bound(t, variance * factor) < best);
     }
-    // A resumed search has the bits of one that was never stopped.
+    // A resumed search must be bitwise identical to a search that was never stopped.
     let middle = jensen_run::Checkpoint::decode(&checkpoints[2]).unwrap();
     let mut silent = Silent;
     let mut control = Control::new(Budget::iterations(300), &clock, &mut silent);

@@ -1,21 +1,21 @@
-//! The replacement for the module in builds without the feature `large`. No matrix reaches [`LARGE`] rows, and the
-//! loops for small matrices handle all matrices.
+//! The replacement for the blocked algorithms in builds without the feature `large`. In such a build, no matrix reaches
+//! [`LARGE`] rows, so the callers use their loops for small matrices throughout.
 
 use num_complex::Complex64;
 
 use super::{Lu, Triangle};
 
-/// The numbers in matrices, which are real or complex.
+/// A type of matrix elements, real or complex.
 pub trait Number: Copy {}
 
 impl Number for f64 {}
 
 impl Number for Complex64 {}
 
-/// A number of rows that no matrix has.
+/// A number of rows that no matrix reaches.
 pub const LARGE: usize = isize::MAX as usize;
 
-/// Callers never reach these functions in such a build.
+/// Callers never reach these functions in a build without the feature `large`.
 macro_rules! absent {
     ($(fn $name:ident $(<$t:ident>)? ($($type:ty),*) $(-> $out:ty)?;)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of matrices with [`LARGE`] rows.")]

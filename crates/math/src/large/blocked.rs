@@ -1,4 +1,4 @@
-//! The implementation with faer.
+//! The blocked algorithms, implemented with faer.
 
 use std::array;
 
@@ -27,13 +27,13 @@ use num_complex::Complex64;
 
 use super::{Lu, Triangle};
 
-/// The numbers in matrices, which are real or complex.
+/// A type of matrix elements, real or complex.
 pub use faer::traits::ComplexField as Number;
 
-/// The smallest number of rows for which callers use faer's algorithms.
+/// The smallest number of rows for which callers use faer's algorithms instead of their own loops.
 pub const LARGE: usize = 48;
 
-/// One thread works on a matrix, so results do not depend on the number of threads.
+/// Each matrix is processed by a single thread, so results do not depend on the number of threads.
 const PAR: Par = Par::Seq;
 
 fn columns<T>(a: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
@@ -48,7 +48,7 @@ fn zeros<T: Number>(count: usize) -> Vec<T> {
     vec![T::zero_impl(); count]
 }
 
-/// Returns A · B, where A is m × k and B is k × n.
+/// Returns the product A · B, where A is m × k and B is k × n.
 pub fn multiply<T: Number>(a: &[T], b: &[T], [m, k, n]: [usize; 3]) -> Vec<T> {
     let mut out = zeros(m * n);
     matmul::matmul(
@@ -62,7 +62,7 @@ pub fn multiply<T: Number>(a: &[T], b: &[T], [m, k, n]: [usize; 3]) -> Vec<T> {
     out
 }
 
-/// Factors a square matrix in 2n³/3 operations.
+/// Computes the LU factors of a square matrix in 2n³/3 operations.
 pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
     let mut factors = a.to_vec();
     let [mut order, mut inverse] = array::from_fn(|_| vec![0usize; n]);
@@ -86,8 +86,8 @@ pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
     }
 }
 
-/// Computes `X ← T⁻¹ X` with a triangle T of the n × n matrix `a`, for X with n rows. This takes n² operations per
-/// column.
+/// Computes `X ← T⁻¹ X` , where T is a triangle of the n × n matrix `a` and X has n rows. The solution takes n²
+/// operations per column of X.
 pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     let a = columns(a, n, n);
     let count = x.len().checked_div(n).unwrap_or(0);
@@ -100,8 +100,8 @@ pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     }
 }
 
-/// Returns the lower Cholesky factor of a symmetric matrix, or `None` if it is not positive definite. The function
-/// reads only the lower triangle and takes n³/3 operations.
+/// Returns the lower Cholesky factor of a symmetric matrix, or `None` if the matrix is not positive definite. The
+/// function reads only the lower triangle and takes n³/3 operations.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut l = a.to_vec();
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, PAR, Spec::default()));
@@ -116,13 +116,13 @@ pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     for j in 0..n {
         l[j * n..j * n + j].fill(0.0);
     }
-    // A NaN passes the comparisons of the pivots.
+    // A pivot that is NaN passes the comparisons of the factorisation.
     let positive = |i: usize| l[i * n + i] > 0.0 && l[i * n + i].is_finite();
     (0..n).all(positive).then_some(l)
 }
 
-/// Computes the QR decomposition of an m × n matrix, by Householder reflections. Returns the first `across` of the m
-/// columns of the orthogonal factor, and the upper factor (m × n).
+/// Computes the QR decomposition of an m × n matrix by Householder reflections. Returns the first `across` of the m
+/// columns of the orthogonal factor, followed by the upper triangular factor (m × n).
 pub fn qr(a: &[f64], [m, n]: [usize; 2], across: usize) -> (Vec<f64>, Vec<f64>) {
     let size = recommended_block_size::<f64>(m, n);
     let mut r = a.to_vec();
@@ -154,8 +154,8 @@ pub fn qr(a: &[f64], [m, n]: [usize; 2], across: usize) -> (Vec<f64>, Vec<f64>) 
     (q, r)
 }
 
-/// Returns the left vectors, singular values in descending order, and right vectors of an m × n matrix. Their number is
-/// the smaller extent. Returns `None` if the matrix is not finite.
+/// Returns the left singular vectors, the singular values in descending order, and the right singular vectors of an m ×
+/// n matrix. There are min(m, n) singular values and pairs of vectors. Returns `None` if the matrix is not finite.
 pub fn svd<T: Number>(a: &[T], m: usize, n: usize) -> Option<(Vec<T>, Vec<T>, Vec<T>)> {
     let k = m.min(n);
     let [mut u, mut s, mut v] = [m * k, k, n * k].map(zeros::<T>);
@@ -191,8 +191,8 @@ pub fn eigen_hermitian<T: Number>(a: &[T], n: usize) -> Option<(Vec<T>, Vec<T>)>
     Some((values, vectors))
 }
 
-/// Returns the eigenvalues and right eigenvectors, or `None` if the matrix is not finite or the iteration does not
-/// converge.
+/// Returns the eigenvalues and right eigenvectors of a matrix, or `None` if the matrix is not finite or the iteration
+/// does not converge.
 pub fn eigen(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     let (mut values, mut vectors) = (zeros(n), zeros(n * n));
     let scratch = evd_scratch::<Complex64>(

@@ -1,8 +1,10 @@
-//! Dense algebra of matrices beyond a few dozen rows, by faer's blocked algorithms on the caller's thread.
+//! Dense linear algebra for matrices of more than a few dozen rows. The module uses faer's blocked algorithms on the
+//! caller's thread.
 //!
 //! Matrices are column-major slices. [`dense`](crate::dense), [`complex`](crate::complex) and the interpreter of Stan
-//! programs call these functions. Up to [`LARGE`] rows the callers' own loops are as fast, but for more rows they take
-//! n³ scalar steps. Eigenvalues of 400 rows took 7 s with such loops and take 0.02 s here.
+//! programs call these functions. The callers have their own loops, which are as fast for matrices of up to [`LARGE`]
+//! rows. For larger matrices, these loops need n³ scalar steps: the eigenvalues of a matrix with 400 rows took 7 s with
+//! the loops and take 0.02 s here.
 
 #[cfg(not(feature = "large"))]
 mod absent;
@@ -14,22 +16,22 @@ pub use self::absent::*;
 #[cfg(feature = "large")]
 pub use self::blocked::*;
 
-/// The factors of P A = L U with partial pivoting.
+/// The LU factors P A = L U with partial pivoting.
 pub struct Lu<T> {
-    /// L below the diagonal, and U on and above it.
+    /// The elements of L below the diagonal, and the elements of U on and above the diagonal.
     pub factors: Vec<T>,
-    /// The row of A that is row i of P A, for each i.
+    /// For each i, the index of the row of A that is row i of P A.
     pub order: Vec<usize>,
     /// The determinant of P.
     pub sign: f64,
 }
 
-/// A triangle of a matrix.
+/// The triangle of a matrix that a solve uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangle {
     /// The lower triangle.
     Lower,
-    /// The lower triangle, with ones on its diagonal.
+    /// The lower triangle, with the diagonal elements replaced by ones.
     UnitLower,
     /// The transpose of the lower triangle.
     LowerTransposed,

@@ -1,13 +1,13 @@
 //! Lanes in two 256-bit registers.
 //!
-//! Every function here runs inside a wrapper that enables AVX2 and FMA (see `simd_fn!`), which is the safety condition
+//! Every function here runs inside a wrapper that enables AVX2 and FMA (see `simd_fn!`). This is the safety condition
 //! of all intrinsics below.
 
 use super::F64x8;
 use super::lane_operators;
 use std::arch::x86_64::*;
 
-/// Eight lanes in two AVX2 registers: lanes 0 to 3, then 4 to 7.
+/// Eight lanes in two AVX2 registers: the first holds lanes 0 to 3, and the second holds lanes 4 to 7.
 #[derive(Clone, Copy)]
 pub struct Avx2Lanes(__m256d, __m256d);
 
@@ -39,7 +39,8 @@ pub(super) fn sum4(x: __m256d) -> f64 {
     v!(_mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair))))
 }
 
-/// Returns `2^n` for `1.5 * 2^52 + 1023 + n`, whose low bits of the significand are n. The shift drops all other bits.
+/// Returns `2^n` for the number `1.5 * 2^52 + 1023 + n`. The low bits of its significand contain the biased exponent,
+/// and the shift drops all other bits.
 #[inline(always)]
 fn high_power(sum: __m256d) -> __m256d {
     v!(_mm256_castsi256_pd(_mm256_slli_epi64::<52>(
@@ -58,18 +59,18 @@ fn pow2(n: __m256d) -> __m256d {
 
 #[inline(always)]
 fn scale_half(x: __m256d, n: __m256d) -> __m256d {
-    // Two factors reach every exponent. The first product is exact for the allowed arguments.
+    // The product of two powers of two reaches every exponent. The first product is exact for the allowed arguments.
     let first = v!(_mm256_floor_pd(_mm256_mul_pd(n, _mm256_set1_pd(0.5))));
     let second = v!(_mm256_sub_pd(n, first));
     v!(_mm256_mul_pd(_mm256_mul_pd(x, pow2(first)), pow2(second)))
 }
 
-/// Returns the exponent relative to `bias`.
+/// Returns the exponent relative to `bias`, and the significand.
 #[inline(always)]
 fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
     let three_quarters = v!(_mm256_castpd_si256(_mm256_set1_pd(0.75)));
     let one = v!(_mm256_castpd_si256(_mm256_set1_pd(1.0)));
-    // Relative to 0.75, the exponent field changes at 0.75, 1.5, 3, ...
+    // Relative to 0.75, the exponent field changes at 0.75, 1.5, 3 and so on.
     let moved = v!(_mm256_add_epi64(
         _mm256_castpd_si256(x),
         _mm256_sub_epi64(one, three_quarters)
@@ -82,7 +83,7 @@ fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
         mantissa,
         three_quarters
     )));
-    // The exponent field becomes a number as the low bits of 2^52.
+    // The exponent field is placed in the low bits of 2^52, which converts it to a floating-point number.
     let two52 = v!(_mm256_set1_pd(4_503_599_627_370_496.0));
     let field = v!(_mm256_or_si256(
         _mm256_srli_epi64::<52>(moved),
@@ -99,7 +100,7 @@ fn split_normal(x: __m256d, bias: __m256d) -> (__m256d, __m256d) {
 fn split_any(x: __m256d) -> (__m256d, __m256d) {
     let zero = v!(_mm256_setzero_pd());
     let infinity = v!(_mm256_set1_pd(f64::INFINITY));
-    // A subnormal is first multiplied by 2^54.
+    // A subnormal number is first multiplied by 2^54.
     let subnormal = v!(_mm256_cmp_pd::<_CMP_LT_OQ>(
         x,
         _mm256_set1_pd(f64::MIN_POSITIVE)

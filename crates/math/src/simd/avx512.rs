@@ -1,7 +1,7 @@
 //! Lanes in one 512-bit register.
 //!
-//! Every function here runs inside a wrapper that enables AVX-512 F, DQ, VL, BW, AVX2 and FMA (see `simd_fn!`), which
-//! is the safety condition of all intrinsics below.
+//! Every function here runs inside a wrapper that enables AVX-512 F, DQ, VL, BW, AVX2 and FMA (see `simd_fn!`). This is
+//! the safety condition of all intrinsics below.
 
 use super::F64x8;
 use super::lane_operators;
@@ -136,7 +136,7 @@ impl F64x8 for Avx512Lanes {
 
     #[inline(always)]
     fn split_pow2(self) -> (Self, Self) {
-        // Sign control 3 drops the sign of zero and gives NaN for all other negative numbers.
+        // Sign control 3 drops the sign of zero and returns NaN for all other negative numbers.
         let m = v!(_mm512_getmant_pd::<_MM_MANT_NORM_P75_1P5, 3>(self.0));
         let e = v!(_mm512_sub_pd(_mm512_getexp_pd(self.0), _mm512_getexp_pd(m)));
         (Self(e), Self(m))

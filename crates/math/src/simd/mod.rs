@@ -1,13 +1,13 @@
 //! Eight virtual `f64` lanes with dispatch at run time.
 //!
 //! Every kernel is written once in terms of [`F64x8`]. Three types implement it: one 512-bit register (AVX-512), two
-//! 256-bit registers (AVX2 with FMA) and a plain array. The first two agree bit for bit in every operation, except for
-//! NaN payloads. The array agrees with them except in fused multiply-adds, where it agrees up to rounding, because it
-//! rounds the product on processors without that instruction.
+//! 256-bit registers (AVX2 with FMA) and a plain array. The first two give bitwise identical results in every
+//! operation, except for the payloads of NaN. The array gives the same results except in fused multiply-adds. On
+//! processors without this instruction, the array also rounds the product, so its results agree only up to rounding.
 //!
-//! There are two ways to call a generic `#[inline(always)]` function. [`simd_fn!`](crate::simd_fn) compiles it three
-//! times and chooses an instance by [`Simd`]. The [`Kernel`] trait and [`Simd::run`] do the same for a value that
-//! captures state.
+//! There are two ways to call a generic `#[inline(always)]` function. [`simd_fn!`](crate::simd_fn) compiles the
+//! function three times, and a [`Simd`] value selects the instance. The [`Kernel`] trait and [`Simd::run`] do the same
+//! for a value that captures state.
 
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -22,8 +22,8 @@ mod single;
 
 pub use single::{F32x16, LANES32};
 
-/// The lane types, exported only for [`simd_fn!`](crate::simd_fn). Their use outside a function that enables the
-/// matching processor features is undefined behaviour.
+/// The lane types, which are exported only for [`simd_fn!`](crate::simd_fn). Using them outside a function that enables
+/// the matching processor features is undefined behaviour.
 #[doc(hidden)]
 pub mod lanes {
     #[cfg(target_arch = "x86_64")]
@@ -39,8 +39,8 @@ pub const LANES: usize = 8;
 /// Eight `f64` lanes.
 ///
 /// All methods act lane by lane and are `#[inline(always)]`. A generic function over this trait must also be
-/// `#[inline(always)]`, so that it is compiled with the features of its [`simd_fn!`](crate::simd_fn) wrapper.
-/// Arithmetic comes from the operator traits.
+/// `#[inline(always)]`, so that it is compiled with the features of its [`simd_fn!`](crate::simd_fn) wrapper. The
+/// operator traits provide the arithmetic operations.
 pub trait F64x8:
     Copy
     + 'static
@@ -56,54 +56,55 @@ pub trait F64x8:
     /// The single-precision lanes of the same instruction set.
     type Single: F32x16;
 
-    /// The number of registers of one value. There are 32 registers in total if this is one, and 16 otherwise.
-    /// Kernels size their register blocks accordingly.
+    /// The number of registers that one value occupies. If the number is one, the machine has 32 registers in total,
+    /// and otherwise it has 16. Kernels choose the size of their register blocks accordingly.
     const REGISTERS: usize;
 
-    /// The number of values that [`load`](Self::load) reads and [`store`](Self::store) writes. It is one per lane, or
-    /// fewer in the lanes of an [`element_fn!`](crate::element_fn), where each value represents several lanes.
+    /// The number of values that [`load`](Self::load) reads and [`store`](Self::store) writes. The number is one per
+    /// lane. In the lanes of an [`element_fn!`](crate::element_fn) it is smaller, because each value represents several
+    /// lanes.
     const WIDTH: usize = LANES;
 
     /// Returns the same number in every lane.
     fn splat(x: f64) -> Self;
 
-    /// Reads `WIDTH` numbers, which need no alignment.
+    /// Reads `WIDTH` numbers. The pointer need not be aligned.
     ///
     /// # Safety
-    /// `p` must be valid for reading `WIDTH` `f64`.
+    /// `p` must be valid for reading `WIDTH` numbers of type `f64`.
     unsafe fn load(p: *const f64) -> Self;
 
-    /// Writes `WIDTH` numbers, which need no alignment.
+    /// Writes `WIDTH` numbers. The pointer need not be aligned.
     ///
     /// # Safety
-    /// `p` must be valid for writing `WIDTH` `f64`.
+    /// `p` must be valid for writing `WIDTH` numbers of type `f64`.
     unsafe fn store(self, p: *mut f64);
 
-    /// Returns `self * b + c`, rounded once. It is rounded twice on a machine without fused multiply-add.
+    /// Returns `self * b + c`, rounded once. On a machine without fused multiply-add, the product is rounded as well.
     fn fma(self, b: Self, c: Self) -> Self;
 
-    /// Returns `p = self * b` rounded, and `self * b - p` exactly, barring underflow and overflow.
+    /// Returns the rounded product `p = self * b` and its exact error `self * b - p`, barring underflow and overflow.
     fn mul_exact(self, b: Self) -> (Self, Self);
 
     /// Returns the square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// Returns `if self < b { self } else { b }`, which is the second operand if either is NaN.
+    /// Returns `if self < b { self } else { b }`, which is the second operand if either operand is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// Returns `if self > b { self } else { b }`, which is the second operand if either is NaN.
+    /// Returns `if self > b { self } else { b }`, which is the second operand if either operand is NaN.
     fn max(self, b: Self) -> Self;
 
     /// Returns the absolute value.
     fn abs(self) -> Self;
 
-    /// Returns the largest integer that is not above the number.
+    /// Returns the largest integer that does not exceed the number.
     fn floor(self) -> Self;
 
     /// Returns the nearest integer, with ties to even.
     fn round(self) -> Self;
 
-    /// Returns the nearest integer towards zero.
+    /// Returns the integral part of the number, rounded towards zero.
     fn trunc(self) -> Self;
 
     /// Returns the magnitude of `self` with the sign of `sign`.
@@ -113,17 +114,17 @@ pub trait F64x8:
     /// `[2^-500, 2^500]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// Returns `2^n` for `self = 1.5 * 2^52 + 1023 + n` with integral `n` in `[-1022, 1023]`, the sum that rounds to
-    /// `n`.
+    /// Returns `2^n` for `self = 1.5 * 2^52 + 1023 + n`, with integral `n` in `[-1022, 1023]`. Adding a number to
+    /// `1.5 * 2^52 + 1023` yields such a sum and rounds the number to `n`.
     fn pow2_of_sum(self) -> Self;
 
-    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including
-    /// subnormal numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative
-    /// numbers and NaN.
+    /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including subnormal
+    /// numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. If `self` is negative or NaN, `m` is
+    /// NaN.
     fn split_pow2(self) -> (Self, Self);
 
-    /// Returns `self` with the lowest 27 bits of the significand cleared, so that the square and the product of two
-    /// such numbers are exact.
+    /// Returns `self` with the lowest 27 bits of the significand cleared. Squares and products of such numbers are
+    /// exact.
     fn high_bits(self) -> Self;
 
     /// Returns whether `self < b`, which is false for NaN.
@@ -153,19 +154,19 @@ pub trait F64x8:
     /// Returns whether the sign bit is set. This is true for -0 and for negative NaN.
     fn is_sign_negative(self) -> Self::Mask;
 
-    /// Returns the lanes that are true in both masks.
+    /// Returns the mask of lanes that are true in both masks.
     fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
-    /// Returns the lanes that are true in either mask.
+    /// Returns the mask of lanes that are true in at least one of the masks.
     fn or(a: Self::Mask, b: Self::Mask) -> Self::Mask;
 
     /// Returns the opposite mask.
     fn not(a: Self::Mask) -> Self::Mask;
 
-    /// Returns the mask as bits, where bit `i` is lane `i`.
+    /// Returns the mask as bits: bit `i` is the truth value of lane `i`.
     fn mask_bits(a: Self::Mask) -> u8;
 
-    /// Returns the mask whose lane `i` is bit `i`.
+    /// Returns the mask whose truth value in lane `i` is bit `i`.
     fn mask_from_bits(bits: u8) -> Self::Mask;
 
     /// Returns whether any lane is true.
@@ -180,10 +181,10 @@ pub trait F64x8:
         Self::mask_bits(a) == 0xff
     }
 
-    /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, and `no` in the other lanes.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Returns the sum of the lanes, by the fixed tree `((0+4) + (2+6)) + ((1+5) + (3+7))`.
+    /// Returns the sum of the lanes, added in the fixed order `((0+4) + (2+6)) + ((1+5) + (3+7))`.
     fn sum(self) -> f64;
 
     /// Returns the lanes as an array.
@@ -208,8 +209,8 @@ pub trait F64x8:
         Self::splat(0.0)
     }
 
-    /// Applies a scalar function to the lanes where `mask` is true and keeps `self` in the other lanes. This is the
-    /// slow path for rare arguments.
+    /// Applies a scalar function to the lanes where `mask` is true, and keeps `self` in the other lanes. Vector
+    /// functions use it as the slow path for rare arguments.
     #[inline(always)]
     fn patch(self, mask: Self::Mask, argument: Self, f: impl Fn(f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -223,7 +224,7 @@ pub trait F64x8:
         Self::from_array(out)
     }
 
-    /// Applies a function of two arguments as [`patch`](Self::patch) does for one.
+    /// Applies a function of two arguments in the same way as [`patch`](Self::patch).
     #[inline(always)]
     fn patch2(self, mask: Self::Mask, a: Self, b: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let mut out = self.to_array();
@@ -238,18 +239,18 @@ pub trait F64x8:
     }
 }
 
-/// An instruction set for the kernels.
+/// An instruction set for which kernels are compiled.
 ///
 /// A caller can obtain only levels that this machine has, because code outside this crate cannot construct the vector
-/// variants (match them as `Simd::Avx2 { .. }`). The safe dispatching functions rely on this.
+/// variants (match them as `Simd::Avx2 { .. }`). The safety of the dispatching functions relies on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Simd {
-    /// Plain Rust, on any machine.
+    /// Plain Rust, which runs on any machine.
     Scalar,
-    /// Two 256-bit registers: AVX2 and FMA.
+    /// Two 256-bit registers per value, with AVX2 and FMA.
     #[non_exhaustive]
     Avx2,
-    /// One 512-bit register: AVX-512 F, DQ, VL and BW.
+    /// One 512-bit register per value, with AVX-512 F, DQ, VL and BW.
     #[non_exhaustive]
     Avx512,
 }
@@ -259,11 +260,11 @@ pub enum Simd {
 pub enum SimdError {
     /// No level has this name.
     Unknown(String),
-    /// The level exists, but this machine lacks it.
+    /// The level exists, but this machine does not support it.
     Unavailable {
         /// The requested level.
         wanted: &'static str,
-        /// The best level of this machine.
+        /// The best level that this machine supports.
         best: Simd,
     },
 }
@@ -288,7 +289,7 @@ impl fmt::Display for SimdError {
 impl std::error::Error for SimdError {}
 
 impl Simd {
-    /// Returns the best level of this machine.
+    /// Returns the best level that this machine supports.
     pub fn detect() -> Self {
         if Self::has_avx512() {
             Self::Avx512
@@ -299,7 +300,7 @@ impl Simd {
         }
     }
 
-    /// Returns every level of this machine, the best first.
+    /// Returns every level that this machine supports, starting with the best.
     pub fn available() -> Vec<Self> {
         let mut levels = Vec::with_capacity(3);
         if Self::has_avx512() {
@@ -312,7 +313,7 @@ impl Simd {
         levels
     }
 
-    /// Returns the name that [`FromStr`] reads.
+    /// Returns the name of the level, which [`FromStr`] reads.
     pub fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "avx512",
@@ -345,7 +346,7 @@ impl Simd {
         false
     }
 
-    /// Runs a kernel that is compiled for this level.
+    /// Runs a kernel in the instance that is compiled for this level.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         run_kernel(self, kernel)
@@ -361,7 +362,7 @@ impl fmt::Display for Simd {
 impl FromStr for Simd {
     type Err = SimdError;
 
-    /// Reads `auto`, `avx512`, `avx2` or `scalar`; fails if this machine lacks the level.
+    /// Reads `auto`, `avx512`, `avx2` or `scalar`. Fails if this machine does not support the level.
     fn from_str(name: &str) -> Result<Self, SimdError> {
         let need = |has: bool, level: Self| {
             if has {
@@ -383,17 +384,17 @@ impl FromStr for Simd {
     }
 }
 
-/// A computation written once over [`F64x8`], for [`Simd::run`]. If it captures no state,
-/// [`simd_fn!`](crate::simd_fn) is shorter.
+/// A computation that is written once over [`F64x8`] and is called by [`Simd::run`]. For a computation that captures no
+/// state, [`simd_fn!`](crate::simd_fn) is shorter.
 pub trait Kernel {
     /// The result of the computation.
     type Output;
 
-    /// Runs the computation. Mark the implementation `#[inline(always)]`.
+    /// Runs the computation. Implementations must be marked `#[inline(always)]`.
     fn run<V: F64x8>(self) -> Self::Output;
 }
 
-/// Prefetches numbers that will be read soon. It does nothing on machines without such an instruction.
+/// Prefetches numbers that will be read soon. The function does nothing on machines without a prefetch instruction.
 #[inline(always)]
 pub fn prefetch<T>(numbers: &[T]) {
     #[cfg(target_arch = "x86_64")]
@@ -416,15 +417,16 @@ crate::simd_fn! {
     }
 }
 
-/// Compiles a function over [`F64x8`](crate::simd::F64x8) lanes once for every instruction set.
+/// Compiles a function over [`F64x8`](crate::simd::F64x8) lanes for every instruction set.
 ///
 /// `fn NAME, POINTER = <V, …>(arguments) -> Output { body }` defines
-/// - `NAME(simd, arguments) -> Output`, which picks the instance and calls it, and
-/// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels. Calling it is sound
-///   on the machine that returned `simd`.
+/// - `NAME(simd, arguments) -> Output`, which selects the instance for `simd` and calls it, and
+/// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels. Calling the
+///   instance is sound on the machine on which `simd` was obtained.
 ///
-/// `V` is the lane type in the body. Further type parameters with a single bound may follow it. Lifetimes are elided.
-/// Everything the body calls must be `#[inline(always)]` to be compiled with the same instructions.
+/// In the body, `V` is the lane type. Further type parameters, each with a single bound, may follow `V`. Lifetimes are
+/// elided. Every function that the body calls must be `#[inline(always)]`, so that it is compiled with the same
+/// instructions.
 ///
 /// ```
 /// use jensen_math::simd::{F64x8, LANES, Simd};
@@ -458,8 +460,8 @@ macro_rules! simd_fn {
     };
 }
 
-/// [`simd_fn!`] for functions of single numbers, [`F64x8::WIDTH`] at a time and without sums over lanes. Without vector
-/// instructions they are compiled for one number.
+/// A variant of [`simd_fn!`] for elementwise functions, which process [`F64x8::WIDTH`] numbers at a time and do not sum
+/// over lanes. For machines without vector instructions, the functions are compiled for a single number.
 #[macro_export]
 macro_rules! element_fn {
     ($($functions:tt)+) => {
@@ -488,7 +490,7 @@ macro_rules! simd_fn_over {
         #[allow(clippy::type_complexity)]
         #[inline]
         $vis fn $pointer<$($param: $bound),*>(simd: $crate::simd::Simd) -> unsafe fn($($ty),*) $(-> $out)? {
-            // Plain loops, which the compiler vectorises, do not use the lanes.
+            // The body may be a plain loop that the compiler vectorises and that does not use the lane type.
             #[allow(clippy::too_many_arguments, clippy::extra_unused_type_parameters)]
             #[inline(always)]
             fn generic<$lanes: $crate::simd::F64x8 $(, $param: $bound)*>($($arg: $ty),*) $(-> $out)? $body

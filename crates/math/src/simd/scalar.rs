@@ -2,15 +2,16 @@
 
 use super::{F64x8, LANES, lane_operators};
 
-/// Lanes in an array of `N` numbers: lane `i` is number `i mod N`.
+/// Lanes in an array of `N` numbers: lane `i` is element `i mod N`.
 #[derive(Clone, Copy)]
 pub struct ArrayLanes<const N: usize>([f64; N]);
 
 /// Eight numbers, one per lane.
 pub type ScalarLanes = ArrayLanes<LANES>;
 
-/// The lanes of elementwise kernels as one number that represents all lanes. On machines with vector instructions
-/// these kernels are only a fallback, and versions for eight numbers would make up half of their machine code.
+/// The lanes of elementwise kernels, stored as one number that represents all lanes. On machines with vector
+/// instructions these kernels are only a fallback. Versions that process eight numbers would make up half of the
+/// machine code of the kernels.
 #[cfg(target_arch = "x86_64")]
 pub type ElementLanes = ArrayLanes<1>;
 
@@ -18,7 +19,7 @@ pub type ElementLanes = ArrayLanes<1>;
 #[cfg(not(target_arch = "x86_64"))]
 pub type ElementLanes = ScalarLanes;
 
-/// Whether multiply-add is one instruction on every processor of the compilation target.
+/// Whether a fused multiply-add is a single instruction on every processor of the compilation target.
 const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 #[inline(always)]
@@ -53,7 +54,8 @@ fn test<const N: usize>(
     )
 }
 
-/// Vectorises, unlike the standard function, which is a call because the baseline has no rounding instruction.
+/// Rounds ties to even in a form that the compiler can vectorise. The standard function compiles to a call, because the
+/// baseline instruction set has no rounding instruction.
 #[inline(always)]
 fn round_even(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
@@ -73,7 +75,7 @@ fn clear_low(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & !0x07ff_ffff)
 }
 
-/// Returns the rounding error of `p = a * b`, by Dekker's splitting without a fused instruction.
+/// Returns the rounding error of `p = a * b`, computed by Dekker's splitting without a fused multiply-add.
 #[inline(always)]
 fn product_error(a: f64, b: f64, p: f64) -> f64 {
     if FUSED {
@@ -88,7 +90,8 @@ fn product_error(a: f64, b: f64, p: f64) -> f64 {
     ((ah * bh - p) + ah * bl + al * bh) + al * bl
 }
 
-/// Returns `2^n` for `1.5 * 2^52 + 1023 + n`, whose low bits of the significand are n. The shift drops all other bits.
+/// Returns `2^n` for the number `1.5 * 2^52 + 1023 + n`. The low bits of its significand contain the biased exponent,
+/// and the shift drops all other bits.
 #[inline(always)]
 fn high_power(sum: f64) -> f64 {
     f64::from_bits(sum.to_bits() << 52)

@@ -1,4 +1,4 @@
-//! Tests of every operation on every level against plain Rust.
+//! Tests that compare every operation on every SIMD level with plain Rust.
 
 use super::{F64x8, Kernel, LANES, Simd, SimdError};
 
@@ -127,7 +127,7 @@ fn operations_agree_with_plain_rust() {
             for simd in Simd::available() {
                 for (op, (got, want)) in simd.run(AllOps { a, b }).iter().zip(&want).enumerate() {
                     for (g, w) in got.iter().zip(want) {
-                        // The payloads and signs of NaN are not specified.
+                        // The payload and the sign of a NaN are not specified.
                         let same = g.to_bits() == w.to_bits() || g.is_nan() && w.is_nan();
                         assert!(
                             same,

@@ -1,9 +1,10 @@
 //! The coefficients of Radau IIA collocation with an odd number of stages.
 //!
 //! The source is Hairer and Wanner, *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8. The nodes c
-//! are the roots of `P_s − P_{s−1}` on [0, 1], and A integrates the Lagrange polynomials of the nodes. The eigenvalues
-//! of A⁻¹ split the matrix of Newton's method (equation 8.13). The error estimate is the difference from a formula of
-//! order s that also uses the slope at the start, weighted by the real eigenvalue of A (equation 8.19).
+//! are the roots of `P_s − P_{s−1}` on [0, 1]. The matrix A contains integrals of the Lagrange polynomials of the
+//! nodes. The eigenvalues of A⁻¹ split the linear system of Newton's method into smaller systems (equation 8.13). The
+//! error estimate is the difference between the solution and that of a formula of order s, which also uses the slope at
+//! the start of the step, weighted by the real eigenvalue of A (equation 8.19).
 
 use std::sync::OnceLock;
 
@@ -13,26 +14,26 @@ use super::linear::Factor;
 
 #[derive(Debug)]
 pub(super) struct Collocation {
-    /// The number s of stages. The order is 2 s − 1.
+    /// The number s of stages. The order of the method is 2 s − 1.
     pub stages: usize,
-    /// The nodes, of which the last is 1.
+    /// The nodes of the method. The last node is 1.
     pub nodes: Vec<f64>,
-    /// The inverse A⁻¹, row-major.
+    /// The inverse A⁻¹ of the coefficient matrix, in row-major order.
     pub inverse: Vec<f64>,
-    /// The eigenvalues of A⁻¹. The real one comes first, followed by one of each conjugate pair.
+    /// The eigenvalues of A⁻¹. The real eigenvalue comes first, followed by one eigenvalue of each conjugate pair.
     pub eigenvalues: Vec<Complex64>,
-    /// The eigenvectors, where `vectors[k][i]` is element i of eigenvector k.
+    /// The eigenvectors of A⁻¹: `vectors[k][i]` is element i of eigenvector k.
     pub vectors: Vec<Vec<Complex64>>,
     /// The rows of the inverse of the matrix of eigenvectors.
     pub duals: Vec<Vec<Complex64>>,
     pub error: Vec<f64>,
-    /// Row k − 1 contains the weights of the stages in the coefficient of power k of the polynomial through the stages
-    /// and 0.
+    /// The coefficients of the polynomial that passes through 0 at the start of the step and through the stages. Row k
+    /// − 1 contains the weights of the stages in the coefficient of power k.
     pub monomials: Vec<f64>,
 }
 
 impl Collocation {
-    /// Returns the method with three or five stages, which is computed once.
+    /// Returns the method with three or five stages. Each method is computed only once.
     pub fn with(stages: usize) -> &'static Collocation {
         static THREE: OnceLock<Collocation> = OnceLock::new();
         static FIVE: OnceLock<Collocation> = OnceLock::new();
@@ -45,11 +46,11 @@ impl Collocation {
 
     fn new(s: usize) -> Collocation {
         let nodes = nodes(s);
-        // The moments are Σ_j a_ij c_j^k = c_i^(k+1) / (k + 1).
+        // The moment equations are Σ_j a_ij c_j^k = c_i^(k+1) / (k + 1).
         let vandermonde: Vec<Complex64> = (0..s * s)
             .map(|at| Complex64::new(nodes[at / s].powi((at % s) as i32), 0.0))
             .collect();
-        // Column j of the system has the powers of node j.
+        // Column j of the system contains the powers of node j.
         let powers = Factor::of(vandermonde, s);
         let weights = |moment: &dyn Fn(i32) -> f64| -> Vec<f64> {
             let mut x: Vec<Complex64> = (0..s as i32)
@@ -62,7 +63,7 @@ impl Collocation {
             .iter()
             .map(|c| weights(&|k| c.powi(k + 1) / f64::from(k + 1)))
             .collect();
-        // The matrix A is column-major, so solving for unit vectors gives columns of A⁻¹.
+        // The matrix A is column-major, so solving for unit vectors yields the columns of A⁻¹.
         let matrix: Vec<Complex64> = (0..s * s)
             .map(|at| Complex64::new(a[at % s][at / s], 0.0))
             .collect();
@@ -114,14 +115,15 @@ impl Collocation {
         }
     }
 
-    /// The number of conjugate eigenvalues that a stored eigenvalue represents.
+    /// Returns the number of eigenvalues that a stored eigenvalue represents: 2 for a conjugate pair, and 1 for the
+    /// real eigenvalue.
     pub fn multiplicity(k: usize) -> f64 {
         if k == 0 { 1.0 } else { 2.0 }
     }
 }
 
-/// Returns the roots of `P_s − P_{s−1}` moved to [0, 1], ascending. Bisection between sign changes finds them, and
-/// Newton's method refines them.
+/// Returns the roots of `P_s − P_{s−1}`, moved to [0, 1], in ascending order. Bisection between sign changes locates
+/// the roots, and Newton's method refines them.
 fn nodes(s: usize) -> Vec<f64> {
     let value = |x: f64| {
         let (mut before, mut now) = (1.0, x);
@@ -157,11 +159,11 @@ fn nodes(s: usize) -> Vec<f64> {
     roots
 }
 
-/// Returns the distinct eigenvalues of a real matrix, exactly one of which is real. They are the roots of its
-/// characteristic polynomial, which the simultaneous iteration of Durand and Kerner finds. The real eigenvalue comes
-/// first, followed by the eigenvalues above the real axis.
+/// Returns the distinct eigenvalues of a real matrix, exactly one of which is real. They are the roots of the
+/// characteristic polynomial, computed by the Durand-Kerner iteration. The real eigenvalue comes first, followed by the
+/// eigenvalues with positive imaginary part.
 fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
-    // Faddeev and LeVerrier's algorithm gives the coefficients from the leading one down.
+    // The algorithm of Faddeev and LeVerrier yields the coefficients, starting with the leading one.
     let mut coefficients = vec![1.0];
     let mut m = vec![0.0; n * n];
     for k in 1..=n {
@@ -197,7 +199,7 @@ fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
     kept
 }
 
-/// Uses inverse iteration. The last element of the eigenvector is 1.
+/// Computes an eigenvector by inverse iteration, scaled so that its last element is 1.
 fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     let columns: Vec<f64> = (0..n * n).map(|at| a[(at % n) * n + at / n]).collect();
     let mut factor = Factor::default();
@@ -214,7 +216,7 @@ fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     x
 }
 
-/// Returns only the rows for the stored eigenvalues.
+/// Returns only those rows of the inverse matrix that belong to the stored eigenvalues.
 fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<Complex64>> {
     let mut columns: Vec<Complex64> = Vec::new();
     let mut slots = Vec::new();
@@ -254,7 +256,7 @@ mod tests {
         {
             assert!((node - known).abs() < 1e-15, "{node} and {known}");
         }
-        // Hairer and Wanner, after equation 8.14: 1/γ̂, and α̂ ± iβ̂.
+        // The expected values are 1/γ̂ and α̂ ± iβ̂ of Hairer and Wanner, after equation 8.14.
         assert!((method.eigenvalues[0].re - 3.637_834_252_744_496).abs() < 1e-12);
         assert!((method.eigenvalues[1].re - 2.681_082_873_627_752).abs() < 1e-12);
         assert!((method.eigenvalues[1].im - 3.050_430_199_247_411).abs() < 1e-12);
@@ -286,7 +288,7 @@ mod tests {
 
     #[test]
     fn stages_integrate_polynomials() {
-        // A⁻¹ maps the integrals of a polynomial of degree below s at the nodes to its values at the nodes.
+        // For polynomials of degree below s, A⁻¹ maps the integrals at the nodes to the values at the nodes.
         for s in [3, 5] {
             let method = Collocation::with(s);
             for degree in 0..s as i32 {

@@ -1,26 +1,26 @@
-//! Steps of explicit Runge-Kutta pairs over lanes.
+//! Steps of explicit Runge-Kutta pairs for many lanes at once.
 
 use super::ode::{Attempt, Front, Ode, Scheme};
 use super::{Differentiable, Point, System};
 use crate::simd::{F64x8, LANES, Simd};
 use crate::simd_fn;
 
-/// The coefficients of an embedded pair, which continues with the more accurate of its two solutions.
+/// The coefficients of an embedded pair. The integration continues with the more accurate of the two solutions.
 pub(super) struct Pair {
-    /// The power of the step's length with which the error shrinks.
+    /// The power of the step length to which the error estimate is proportional.
     order: f64,
-    /// A step of length h has, for `y' = λy`, an error of about |hλ| to the power of `order + 1`, divided by this
+    /// For `y' = λy`, a step of length h has an error of about |hλ| to the power of `order + 1`, divided by this
     /// number.
     perturbations: f64,
     nodes: &'static [f64],
-    /// Row i contains the weights of the stages before stage i + 1.
+    /// The coefficients of the stages: row i contains the weights of the stages before stage i + 1.
     stages: &'static [&'static [f64]],
-    /// The weights of the more accurate solution, or `None` if they are those of the last stage, which is then the end
-    /// of the step.
+    /// The weights of the more accurate solution, or `None` if they equal the weights of the last stage, so that the
+    /// last stage is the end of the step.
     weights: Option<&'static [f64]>,
     errors: &'static [f64],
-    /// The weights of a coarser error estimate, if there are two. With the finer estimate e and the coarser estimate c,
-    /// the error is e²/√(e² + c²/100).
+    /// The weights of a second, coarser error estimate, if there is one. With the finer estimate e and the coarser
+    /// estimate c, the error is e²/√(e² + c²/100).
     correction: Option<&'static [f64]>,
 }
 
@@ -75,11 +75,11 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
     correction: None,
 };
 
-/// The pair of order 8 of Dormand and Prince (Hairer, Nørsett and Wanner, II.10): DOP853. Its error estimate is the
-/// estimate of order 5, corrected by the estimate of order 3.
+/// DOP853, the pair of order 8 of Dormand and Prince (Hairer, Nørsett and Wanner, II.10). Its error estimate is of
+/// order 5, corrected by an estimate of order 3.
 pub(super) const DOP853: Pair = Pair {
     order: 8.0,
-    // 1 / |1/9! − c₉| for the coefficient of its stability function.
+    // This is 1 / |1/9! − c₉|, where c₉ is the coefficient of the ninth power in the stability function.
     perturbations: 15_615_308.0,
     nodes: &[
         0.0,
@@ -269,18 +269,18 @@ pub(super) struct Explicit<'a> {
     states: Vec<Vec<f64>>,
     clock: Vec<f64>,
     simd: Simd,
-    /// The errors of an attempt, and the zeros to which the step adds them.
+    /// The errors of an attempted step. They are computed by adding weighted rates to `nothing`, which contains zeros.
     errors: Vec<f64>,
     nothing: Vec<f64>,
-    /// The coarser errors in units of the tolerance.
+    /// The coarser errors, divided by the tolerance.
     coarse: Vec<f64>,
     units: Vec<f64>,
     largest: Vec<f64>,
     pulling: Pulling,
 }
 
-/// Scratch memory for a step backwards: the adjoints of the stages, the adjoints of the parameters at one stage, and
-/// the rates of that stage.
+/// Scratch memory for the adjoint of a step: the adjoints of the stages, the adjoints of the parameters at one stage,
+/// and the rates of that stage.
 #[derive(Default)]
 struct Pulling {
     pulled: Vec<Vec<f64>>,
@@ -288,8 +288,8 @@ struct Pulling {
     weights: Vec<f64>,
 }
 
-/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. They start at `at` in all rows, and at
-/// `lane` in `length`.
+/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. The vectors start at index `at` in all
+/// rows and at index `lane` in `length`.
 ///
 /// # Panics
 /// Panics if a row is too short.
@@ -303,7 +303,7 @@ fn combined<V: F64x8, const N: usize>(
 ) {
     let vectors = |row: &[f64], at: usize| -> [V; N] {
         let row = &row[at..at + N * LANES];
-        // SAFETY: `N` vectors from the start of the row.
+        // SAFETY: every row has room for `N` vectors from this index on.
         std::array::from_fn(
             #[inline(always)]
             |k| unsafe { V::load(row.as_ptr().add(k * LANES)) },
@@ -322,7 +322,7 @@ fn combined<V: F64x8, const N: usize>(
     let out = &mut out[at..at + N * LANES];
     let (base, length) = (vectors(base, at), vectors(length, lane));
     for k in 0..N {
-        // SAFETY: `N` vectors from the start of `out`.
+        // SAFETY: `out` has room for `N` vectors.
         unsafe { (base[k] + length[k] * sum[k]).store(out.as_mut_ptr().add(k * LANES)) };
     }
 }
@@ -352,7 +352,8 @@ simd_fn! {
         }
     }
 
-    /// Updates the largest `|error| / (absolute + relative · size)` so far, for a row of lanes. Preserves NaN.
+    /// Updates, for each lane of a row, the largest `|error| / (absolute + relative · size)` so far. A NaN is
+    /// preserved.
     pub(super) fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
         let [absolute, relative] = units;
         let sizes = sizes[0].iter().zip(sizes[1]);
@@ -369,18 +370,18 @@ simd_fn! {
         }
     }
 
-    /// Computes `sum += term` for lanes whose step has a length, for rows of lanes.
+    /// Computes `sum += term` in those lanes whose step has a positive length.
     pub(super) fn add_where, add_where_fn = <V>(sum: &mut [f64], term: &[f64], length: &[f64]) {
         let lanes = length.len();
         for (sum, term) in sum.chunks_exact_mut(lanes).zip(term.chunks_exact(lanes)) {
             for ((sum, term), length) in sum.iter_mut().zip(term).zip(length) {
-                // A slot without a step keeps its value, for any values of its states.
+                // A slot without a step keeps its value, whatever its states contain.
                 *sum = if *length > 0.0 { *sum + *term } else { *sum };
             }
         }
     }
 
-    /// Computes `to = from + sign · unit` with `unit = |from| + largest + absolute`, for a row of lanes.
+    /// Computes `to = from + sign · unit` with `unit = |from| + largest + absolute`, for each lane of a row.
     fn nudge, nudge_fn = <V>(to: &mut [f64], units: &mut [f64], from: &[f64], largest: &[f64], scale: [f64; 2]) {
         let [absolute, sign] = scale;
         for (((to, unit), from), largest) in to.iter_mut().zip(units).zip(from).zip(largest) {
@@ -389,7 +390,7 @@ simd_fn! {
         }
     }
 
-    /// Updates the largest `|b − a| / (perturbation · unit)` so far, for a row of lanes.
+    /// Updates, for each lane of a row, the largest `|b − a| / (perturbation · unit)` so far.
     fn steepest, steepest_fn = <V>(slopes: &mut [f64], rates: [&[f64]; 2], units: &[f64]) {
         let moved = rates[0].iter().zip(rates[1]);
         for ((slope, (a, b)), unit) in slopes.iter_mut().zip(moved).zip(units) {
@@ -456,19 +457,20 @@ impl<'a> Explicit<'a> {
     }
 }
 
-/// Upper limit of the allowed error of perturbations, which is otherwise 1000 tolerances. Perturbations are
-/// derivatives, and an error in one of them affects the whole gradient.
+/// The upper limit of the allowed error of perturbations, which is otherwise 1000 times the tolerance. Perturbations
+/// correspond to derivatives, and an error in one derivative affects the whole gradient.
 const FOLLOWED: f64 = 1e-5;
 
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {
-    /// Computes the longest step that propagates perturbations of its initial states nearly as accurately as the
-    /// states.
+    /// Computes the longest step that propagates perturbations of the initial states nearly as accurately as it
+    /// propagates the states.
     ///
-    /// The error of a nearly constant solution allows steps of any length. The derivatives of these steps still change
-    /// with the Jacobian J. For `y' = λy` a step errs by [`Pair::perturbations`], relative to the perturbation;
-    /// [`FOLLOWED`] is the allowed error. One more evaluation of the rates estimates ‖J‖ along one direction.
+    /// If the solution is nearly constant, its error estimate allows steps of any length. The derivatives of such steps
+    /// nevertheless depend on the Jacobian J of the rates. For `y' = λy`, the error of a step relative to the
+    /// perturbation follows from [`Pair::perturbations`], and [`FOLLOWED`] limits this error. One additional evaluation
+    /// of the rates estimates ‖J‖ along one direction.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let relative = self.ode.relative;
@@ -606,11 +608,11 @@ impl Scheme for Explicit<'_> {
         let lanes = front.lanes;
         let pair = self.pair;
         let weights_of_end = pair.weights();
-        // Stages that enter the result.
+        // Only these stages contribute to the result.
         let count = weights_of_end.len();
         let size = adjoint.len();
         if front.stages.is_empty() {
-            // The rates of the last of them are not needed.
+            // The rates at the last of these stages are not needed.
             self.stages(system, front, 0, count - 1);
             let last = count - 1;
             combine(
@@ -627,7 +629,8 @@ impl Scheme for Explicit<'_> {
             mut here,
             mut weights,
         } = std::mem::take(&mut self.pulling);
-        // The adjoint of the step's end follows the adjoints of the stages, with the weights of the pair.
+        // The adjoint of the end of the step follows the adjoints of the stages. Its weights are the weights of the
+        // pair.
         pulled.resize(count + 1, Vec::new());
         pulled[count].clear();
         pulled[count].extend_from_slice(adjoint);
@@ -705,7 +708,7 @@ mod tests {
                 &[0.3, 0.0, -1.2, 2.5],
                 &rates,
             );
-            // A weight of 0 has no effect, for any rate.
+            // A weight of 0 has no effect, even if the rate is not finite.
             assert!(
                 rates[1]
                     .iter()

@@ -1,4 +1,5 @@
-//! Factors of small complex systems of many lanes at once, as rows of lanes. Each lane has its own pivots.
+//! Factors of small complex matrices, with one matrix per lane and many lanes at once. Each lane chooses its own
+//! pivots.
 
 use num_complex::Complex64;
 
@@ -6,8 +7,9 @@ use super::System;
 use crate::simd::Simd;
 use crate::simd_fn;
 
-/// The factors of an `n × n` matrix of each lane, by elimination with row exchanges. They are column-major rows of
-/// lanes. Their diagonal contains reciprocals.
+/// The factors of an `n × n` matrix of each lane, computed by elimination with row exchanges. The factors are in
+/// column-major order, and each element is a row with one number per lane. The diagonal elements are stored as their
+/// reciprocals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factors {
     n: usize,
@@ -17,7 +19,8 @@ pub(super) struct Factors {
     largest: Vec<f64>,
 }
 
-/// Values computed between two checks whether the system gives up. They take about a millisecond.
+/// The number of values that are computed between two checks whether the system gives up. Computing them takes about a
+/// millisecond.
 const PART: usize = 1 << 20;
 
 #[inline(always)]
@@ -53,7 +56,7 @@ fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     }
 }
 
-/// Exchanges row `p` of each lane with the row of its pivot, in `columns` columns of `n` rows.
+/// In each lane, exchanges row `p` with the pivot row of that lane, in `columns` columns of `n` rows.
 fn exchange(rows: &mut [f64], pivots: &[f64], (p, n, columns): (usize, usize, usize)) {
     let lanes = pivots.len();
     for (lane, pivot) in pivots.iter().enumerate() {
@@ -174,8 +177,8 @@ simd_fn! {
 }
 
 impl Factors {
-    /// Factors `shift · per · I − a` for real matrices `a`, and replaces the previous factors. A lane with a singular
-    /// matrix has solutions that are not finite.
+    /// Factors `shift · per · I − a` for a real matrix `a` in each lane, and replaces the previous factors. If the
+    /// matrix of a lane is singular, its solutions are not finite.
     pub fn shifted(&mut self, system: &mut dyn System, shift: Complex64, per: &[f64], a: &[f64]) {
         let lanes = per.len();
         self.n = (a.len() / lanes.max(1)).isqrt();
@@ -195,7 +198,7 @@ impl Factors {
         self.factor(system, lanes);
     }
 
-    /// Factors `shift · per · mass + a` for real matrices.
+    /// Factors `shift · per · mass + a` for real matrices `mass` and `a` in each lane.
     pub fn pencil(
         &mut self,
         system: &mut dyn System,
@@ -218,7 +221,7 @@ impl Factors {
         self.factor(system, lanes);
     }
 
-    /// Solutions are NaN if the system gives up.
+    /// Factors the matrices in place. If the system gives up, all solutions are NaN.
     fn factor(&mut self, system: &mut dyn System, lanes: usize) {
         let n = self.n;
         self.pivots.resize(n * lanes, 0.0);
@@ -247,8 +250,8 @@ impl Factors {
         }
     }
 
-    /// Solves with the matrices or their transposes (not conjugated) in place. The real and imaginary parts have `n`
-    /// rows each.
+    /// Solves the linear systems with the matrices or their transposes (not conjugated) in place. The real parts and
+    /// the imaginary parts have `n` rows each.
     pub fn solve(&self, simd: Simd, re: &mut [f64], im: &mut [f64], transposed: bool) {
         let factors = [&self.re[..], &self.im[..], &self.pivots[..]];
         if transposed {
@@ -303,7 +306,7 @@ mod tests {
         assert!(solution(&factors).iter().all(|x| x.is_finite()));
     }
 
-    /// Returns the bits of the solutions of three systems with and without a transpose, and checks that the residuals
+    /// Returns the bits of the solutions of three systems, with and without a transpose, and checks that the residuals
     /// are small.
     fn solved(simd: Simd, n: usize, lanes: usize) -> Vec<u64> {
         let a: Vec<f64> = (0..n * n * lanes)

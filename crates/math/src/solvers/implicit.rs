@@ -1,13 +1,14 @@
-//! Radau IIA steps for equations `F(t, y, y′) = 0` of index 1.
+//! Radau IIA steps for implicit differential equations `F(t, y, y′) = 0` of index 1.
 //!
-//! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (with respect to the clock), so the
-//! stages of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K`
-//! for each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`. The Jacobian of a system has the columns of K
-//! followed by the columns of M. With `F = y′ − f(y)`, these steps equal the steps of `radau`.
+//! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h`, with respect to the clock. The
+//! stages of a step therefore solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). For each eigenvalue λ
+//! of A⁻¹, the matrix of Newton's method is `λ/h · M + K`, with `K = ∂F/∂y` and `M = ∂F/∂y′`. The Jacobian of a system
+//! consists of the columns of K, followed by the columns of M. With `F = y′ − f(y)`, these steps equal the steps of the
+//! module `radau`.
 //!
 //! The initial values of algebraic variables are irrelevant, because the last stage satisfies all equations and does
-//! not depend on these values. If the start violates the equations without derivatives, the solution would jump, so the
-//! lane fails.
+//! not depend on these values. If the initial values violate the equations that contain no derivatives, the solution
+//! would jump at the start, so the lane fails.
 
 use super::explicit::add_where;
 use super::factors::Factors;
@@ -17,10 +18,10 @@ use super::{Differentiable, Point, System};
 use crate::simd_fn;
 use num_complex::Complex64;
 
-/// Share of an interval within which a consistent start moves negligibly.
+/// The share of an interval over which the states of a consistent start change only negligibly.
 const INSTANT: f64 = 1e-8;
 
-/// Largest jump of a state at the start, relative to the state, or to 1 if the state is smaller.
+/// The largest jump of a state at the start, relative to the larger of the state's absolute value and 1.
 const JUMP: f64 = 1e-5;
 
 simd_fn! {
@@ -32,7 +33,7 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Computes the derivatives at the start with respect to time. Returns the slots that cannot begin.
+    /// Computes the derivatives of the states with respect to time at the start. Returns the slots that cannot begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -63,8 +64,9 @@ impl Ode {
             .collect()
     }
 
-    /// A Newton step for a backward difference over an instant moves the states with derivatives negligibly, and the
-    /// other states to their consistent values.
+    /// Returns whether the initial values of each slot are inconsistent. A Newton step for a backward difference over a
+    /// very short time changes the states with derivatives negligibly, but moves the other states to their consistent
+    /// values.
     fn jumps(&self, system: &mut dyn System, front: &Front) -> Vec<bool> {
         let (n, lanes) = (self.states, front.lanes);
         let copies = front.states.len() / (n * lanes);
@@ -104,8 +106,8 @@ impl Ode {
 }
 
 impl Radau<'_> {
-    /// Computes the Jacobian at the start of a step. In the backward pass, the derivatives at the start are unknown, so
-    /// it uses the derivatives at the end.
+    /// Computes the Jacobian at the start of a step. In the backward pass, the derivatives at the start of the step are
+    /// unknown, so the function uses those at the end of the step.
     pub(super) fn linearize_start(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let own = n * lanes;
@@ -127,7 +129,7 @@ impl Radau<'_> {
         self.jacobian = jacobian;
     }
 
-    /// Returns the derivatives with respect to the clock at the end of a step, for all copies.
+    /// Returns the derivatives with respect to the clock at the end of a step, for all copies of the states.
     pub(super) fn derivatives(&self, front: &Front, z: &[f64]) -> Vec<f64> {
         let (s, size) = (self.method.stages, front.states.len());
         let mut v = vec![0.0; size];
@@ -138,7 +140,7 @@ impl Radau<'_> {
         v
     }
 
-    /// Copies that have not moved get the states of the start and no derivatives.
+    /// Copies that have not moved keep the states of the start and have derivatives of zero.
     pub(super) fn stand_with_derivatives(
         &mut self,
         front: &Front,
@@ -166,7 +168,7 @@ impl Radau<'_> {
         }
     }
 
-    /// Writes the negated residuals of the first copy to `change`.
+    /// Writes the negated residuals of the first copy to `change`, the right-hand side of Newton's method.
     pub(super) fn correct(&mut self, residuals: &[f64], size: usize) {
         let own = self.ode.states * self.per.len();
         self.change.clear();
@@ -175,8 +177,8 @@ impl Radau<'_> {
         }
     }
 
-    /// Computes `change = base − K x − M A⁻¹ x / h` with the matrices of the stages, or the same with all matrices
-    /// transposed.
+    /// Computes `change = base − K x − M A⁻¹ x / h`, where K and M are evaluated at each stage, or the same expression
+    /// with all matrices transposed.
     pub(super) fn residual_of_both(
         &mut self,
         base: &[f64],
@@ -226,9 +228,9 @@ impl Radau<'_> {
         }
     }
 
-    /// Computes products of the negated weights of the stages with the derivatives of the residuals. With parameters,
-    /// the derivatives are with respect to the states at the start and to parameters, and otherwise with respect to
-    /// the stages.
+    /// Computes products of the negated weights of the stages with derivatives of the residuals. If `parameters` is
+    /// given, the derivatives are with respect to the states at the start and the parameters. Otherwise they are with
+    /// respect to the stages.
     pub(super) fn products_of_both(
         &mut self,
         system: &mut dyn Differentiable,

@@ -1,14 +1,14 @@
-//! Integrals for each lane by the double exponential rule of Takahasi and Mori (1974), with integrands evaluated for
-//! all lanes at once.
+//! Integrals with separate limits and parameters for each lane, by the double exponential rule of Takahasi and Mori
+//! (1974). The integrand is evaluated for all lanes at once.
 //!
-//! A node is a row of six numbers. The abscissa is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit is
-//! `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The limits are therefore parameters of the
-//! abscissas, and derivatives include the limits. The rule halves the step between nodes until the sum converges. Each
-//! lane has its own level.
+//! Each node is a row of six numbers. The abscissa is `x = a₀·a + b₀·b + c₀`, the signed distance to the nearer limit
+//! is `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The abscissas therefore depend on the limits
+//! a and b as on parameters, and derivatives with respect to the limits need no special treatment. The rule halves the
+//! distance between nodes until the sum converges. Each lane has its own number of halvings, its level.
 
 use super::{Differentiable, Point, System};
 
-/// The finiteness of the limits of an integral.
+/// Which limits of an integral are finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
     /// Whether the lower limit is finite.
@@ -17,24 +17,26 @@ pub struct Ends {
     pub upper: bool,
 }
 
-/// An integral over parameters `(a, b, θ)`. The system returns one row, the integrand times its weight.
+/// An integral that depends on the limits a and b and on further parameters θ. The system returns one row: the
+/// integrand times the weight of the node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
-    /// The finiteness of the limits.
+    /// Which limits are finite.
     pub ends: Ends,
     /// The number of parameters, including the limits.
     pub parameters: usize,
-    /// The tolerance, relative to the integral of the integrand's absolute value.
+    /// The tolerance, relative to the integral of the absolute value of the integrand.
     pub relative: f64,
 }
 
 /// The number of rows per node.
 pub const NODE: usize = 6;
 
-/// Argument beyond which nodes have negligible weight.
+/// The argument beyond which nodes have negligible weight.
 const REACH: f64 = 6.5;
 
-/// Logarithm of the farthest node on infinite intervals, e^115 or 1e50, so that powers of nodes stay finite.
+/// The logarithm of the largest abscissa on infinite intervals, e^115 or about 1e50. With this limit, powers of
+/// abscissas stay finite.
 const FARTHEST: f64 = 115.0;
 
 const LEVELS: u32 = 11;
@@ -86,8 +88,8 @@ impl Integral {
         }
     }
 
-    /// Computes the integrals of all copies, one row each, and returns the level of each lane. An integral is NaN if
-    /// the sum does not converge.
+    /// Computes the integrals of all copies, with one row per copy, and returns the level of each lane. The integral is
+    /// NaN if the sum does not converge.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -130,7 +132,7 @@ impl Integral {
                 }
                 let refined = sums[lane] * step;
                 let change = (refined - last[lane]).abs();
-                // The error of a level is about the square of the change that the level caused.
+                // The error of a level is about the square of the change from the previous level.
                 let settled = change <= 0.1 * self.relative * masses[lane] * step;
                 last[lane] = refined;
                 levels[lane] = level;
@@ -148,7 +150,8 @@ impl Integral {
         levels
     }
 
-    /// Returns whether the limits of a lane are ordered, and otherwise sets its integrals to NaN.
+    /// Returns whether the limits of a lane are in ascending order. If they are not, the function sets the integrals of
+    /// the lane to NaN.
     fn begins(&self, x: &[f64], lanes: usize, lane: usize, out: &mut [f64], copies: usize) -> bool {
         let ordered = !(self.ends.lower && self.ends.upper) || x[lane] <= x[lanes + lane];
         if !ordered {
@@ -157,8 +160,8 @@ impl Integral {
         ordered
     }
 
-    /// Computes the products of `weights` with the derivatives of the integrals at these levels, with respect to the
-    /// first copy of the parameters. `weights` has one row per copy.
+    /// Computes the products of `weights` with the derivatives of the integrals at the given levels, with respect to
+    /// the first copy of the parameters. `weights` has one row per copy.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

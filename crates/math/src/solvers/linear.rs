@@ -1,4 +1,4 @@
-//! Factors of single small complex matrices, for the coefficients of methods.
+//! Factors of single small complex matrices, used to compute the coefficients of integration methods.
 
 use num_complex::Complex64;
 
@@ -10,7 +10,7 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Factors `shift · I − a` for a real column-major `a`. A singular matrix gives solutions that are not finite.
+    /// Factors `shift · I − a` for a real column-major matrix `a`. If the matrix is singular, solutions are not finite.
     pub fn shifted(&mut self, shift: Complex64, a: &[f64], n: usize) {
         self.n = n;
         self.lu.clear();

@@ -1,5 +1,5 @@
-//! Solvers for ordinary differential equations, systems of equations and integrals over lanes, with exact derivatives
-//! of the computed solution.
+//! Solvers for ordinary differential equations, systems of equations and integrals over lanes. The derivatives are
+//! exact derivatives of the computed solution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -12,14 +12,14 @@
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
 //! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |
 //!
-//! A solver evaluates a [`System`] at a block of lanes, in rows of contiguous lanes. Each lane takes its own steps, so
-//! its result is independent of the other lanes.
+//! A solver evaluates a [`System`] for a block of lanes, in rows of contiguous lanes. Each lane has its own step sizes,
+//! so its result does not depend on the other lanes.
 //!
-//! *Copies.* Derivatives along a direction are solutions of a larger system of the same form: states `(y, dy)`,
-//! parameters `(p, dp)`, rates `(f, df)`. The solvers here commute with differentiation: the solution of the larger
-//! system with the steps of the first copy is the derivative of the solution with fixed steps. One forward and one
-//! backward routine therefore give values, tangents, adjoints, and directional derivatives of adjoints, from which
-//! Hessian-vector products follow.
+//! *Copies.* Derivatives along a direction are solutions of a larger system of the same form, with states `(y, dy)`,
+//! parameters `(p, dp)` and rates `(f, df)`. The solvers in this module commute with differentiation: if the larger
+//! system is solved with the steps of the first copy, its solution is the exact derivative of the numerical solution
+//! with these steps. A single forward routine and a single backward routine therefore give values, tangents, adjoints
+//! and directional derivatives of adjoints, and the last yield Hessian-vector products.
 
 use crate::simd::Simd;
 
@@ -39,62 +39,63 @@ pub use ode::{Arguments, Method, Ode, SHORTEST};
 pub use root::Root;
 pub use trajectory::Trajectory;
 
-/// The point at which a [`System`] is evaluated: rows of `lanes` lanes each.
+/// The point at which a [`System`] is evaluated. All rows have one number per lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The independent variable: one row of times, or the rows of a quadrature node.
+    /// The independent variable. It is one row of times, or the rows of a quadrature node.
     pub clock: &'a [f64],
-    /// The states, copy after copy.
+    /// The states of all copies, one copy after another.
     pub states: &'a [f64],
-    /// The parameters, copy after copy.
+    /// The parameters of all copies, one copy after another.
     pub parameters: &'a [f64],
-    /// The number of lanes, a multiple of [`System::granule`].
+    /// The number of lanes, which is a multiple of [`System::granule`].
     pub lanes: usize,
 }
 
-/// The right-hand side `f(clock, states, parameters)` of a problem, evaluated lane by lane.
+/// The right-hand side `f(clock, states, parameters)` of a problem, evaluated separately for each lane.
 pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
-    /// Writes ∂f/∂states of the first copy for the given number of states, column-major rows of lanes. For solutions
-    /// with one copy the Jacobian only steers iterations, so the default, which uses differences of rates, suffices.
-    /// Tangents and adjoints of implicit steps treat the Jacobian as exact.
+    /// Writes ∂f/∂states of the first copy, for the given number of states, as column-major rows of lanes. For
+    /// solutions with one copy, the Jacobian only steers iterations, so an approximation suffices. The default
+    /// implementation uses differences of rates. Tangents and adjoints of implicit steps treat the Jacobian as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
         differences(self, at, states, out);
     }
 
-    /// Writes the objective that the root maximises, as one row, or returns `false` if the system has none. A system
-    /// has an objective if its equations are the conditions of a maximum. The solver then halves Newton's steps until
-    /// they increase the objective.
+    /// Writes the objective that the root maximises, as one row, or returns `false` if the system has no objective. A
+    /// system has an objective if its equations are the stationarity conditions of a maximum. The solver then halves a
+    /// Newton step until the step increases the objective.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }
 
-    /// Reports work outside evaluations, as a number of computed values, and returns whether the caller gives up. The
-    /// results of a caller that gives up are NaN.
+    /// Reports work outside evaluations, as a number of computed values. Returns whether the computation should stop
+    /// early, in which case its results are NaN.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
     }
 
-    /// Returns the granule: the number of lanes in a block must be a multiple of it.
+    /// Returns the granule. The number of lanes in each block must be a multiple of the granule.
     fn granule(&self) -> usize {
         1
     }
 
-    /// Returns the instruction set of the solver's own arithmetic.
+    /// Returns the SIMD level of the solver's own arithmetic.
     fn simd(&self) -> Simd {
         Simd::Scalar
     }
 }
 
-/// A [`System`] that also computes products of weights and its derivatives.
+/// A [`System`] that also computes products of weights with its derivatives.
 pub trait Differentiable: System {
-    /// Writes `∂⟨weights, f⟩/∂states` and `∂⟨weights, f⟩/∂parameters`, for all copies.
+    /// Writes `∂⟨weights, f⟩/∂states` and `∂⟨weights, f⟩/∂parameters` for all copies.
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
 }
 
-/// Computes forward differences of the rates of a system with one copy, with respect to the given number of states.
+/// Computes the Jacobian of a system with one copy, with respect to the given number of states, by forward differences
+/// of the rates.
 fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
     let lanes = at.lanes;
     let rows = out.len() / (states * lanes).max(1);
@@ -108,7 +109,7 @@ fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize,
             .iter()
             .map(|y| {
                 let h = 1.5e-8 * y.abs().max(1e-5);
-                // The actual step, after rounding.
+                // This is the actual step after rounding.
                 (y + h) - y
             })
             .collect();

@@ -1,19 +1,20 @@
 //! Initial value problems, solved for many lanes at a time.
 //!
-//! The interval between two output times is the unit interval of a clock: a [`System`] has parameters `(θ, a, b)` and
-//! gives `(b − a) · f(a + (b − a) · clock, y, θ)`. Times are therefore ordinary parameters, and steps end at output
-//! times.
+//! Each interval between two output times is mapped to the unit interval of a clock: a [`System`] has the parameters
+//! `(θ, a, b)` and returns `(b − a) · f(a + (b − a) · clock, y, θ)`. The times a and b are therefore ordinary
+//! parameters, and every output time is the end of a step.
 //!
 //! *Forward.* Each lane has its own clock and step. The solver accepts a step if the estimated error of every state of
-//! the first copy is at most `absolute + relative · |y|`. The error determines the next step (Hairer, Nørsett and
-//! Wanner, *Solving Ordinary Differential Equations I*, II.4). The solver removes finished lanes, so a single slow lane
-//! does not keep the others busy.
+//! the first copy is at most `absolute + relative · |y|`. The error determines the length of the next step (Hairer,
+//! Nørsett and Wanner, *Solving Ordinary Differential Equations I*, II.4). The solver removes finished lanes from the
+//! block, so that a slow lane causes no further work for them.
 //!
-//! *Backward.* A [`Trajectory`] stores time, length and states at the start of every accepted step, and its stages as
-//! far as memory allows. The backward pass computes the adjoint of the steps, with fixed lengths, from the last to the
-//! first. It is the exact gradient of the forward result, up to the dependence of the lengths on the arguments, which
-//! is below the tolerance. The cost does not grow with the number of parameters, except for the rows of the products
-//! themselves.
+//! *Backward.* A [`Trajectory`] stores the time, the length and the states at the start of every accepted step, and the
+//! stages of as many steps as memory allows. The backward pass computes the adjoints of the steps, with their lengths
+//! fixed, from the last step to the first. The result is the exact gradient of the forward solution, except that it
+//! neglects how the lengths of the steps depend on the arguments. The effect of this dependence is below the tolerance.
+//! The cost of the backward pass does not grow with the number of parameters, except for the cost of the products in
+//! each row.
 
 use super::explicit::{CASH_KARP, DOP853, DORMAND_PRINCE, Explicit};
 use super::radau::Radau;
@@ -25,17 +26,19 @@ use crate::vmath::slices;
 /// The integration method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Dormand and Prince, of order 5 with an error estimate of order 4. Relative tolerances below 1e-5 use order 8.
+    /// The Dormand-Prince method of order 5, with an error estimate of order 4. For relative tolerances below 1e-5, the
+    /// solver uses the Dormand-Prince method of order 8.
     DormandPrince,
-    /// Cash and Karp, of order 5 with an error estimate of order 4. Relative tolerances below 1e-5 use the method of
-    /// order 8 of Dormand and Prince.
+    /// The Cash-Karp method of order 5, with an error estimate of order 4. For relative tolerances below 1e-5, the
+    /// solver uses the Dormand-Prince method of order 8.
     CashKarp,
-    /// Radau IIA, which is implicit and L-stable. It has three stages (order 5), or five (order 9) for relative
-    /// tolerances below 1e-7.
+    /// The Radau IIA method, which is implicit and L-stable. It has three stages (order 5). For relative tolerances
+    /// below 1e-7 it has five stages (order 9).
     Radau,
-    /// Radau IIA for equations `F(t, y, y′) = 0` of index 1. The system receives states followed by their derivatives
-    /// with respect to the clock, and its rates are the residuals F. Its last parameters are the derivatives with
-    /// respect to time at the start, one per state. Results do not depend on them, but the first step does.
+    /// The Radau IIA method for equations `F(t, y, y′) = 0` of index 1. The states that the system receives are
+    /// followed by their derivatives with respect to the clock, and its rates are the residuals F. The last parameters
+    /// of the system are the initial derivatives with respect to time, one per state. They affect only the first step,
+    /// and not the results.
     Implicit,
 }
 
@@ -56,21 +59,21 @@ pub struct Ode {
     pub absolute: Vec<f64>,
     /// The largest number of steps between two output times, including rejected ones.
     pub max_steps: u64,
-    /// Whether all times are data. Products with derivatives with respect to them are then 0, at no cost.
+    /// Whether all times are data. Derivatives with respect to the times are then set to 0 and cost nothing.
     pub fixed_times: bool,
 }
 
-/// Relative tolerance below which explicit steps have order 8. Each step then takes twice the evaluations, but there
-/// are fewer steps.
+/// The relative tolerance below which explicit steps have order 8. A step of order 8 takes twice as many evaluations,
+/// but the solver needs fewer steps.
 const HIGH_ORDER: f64 = 1e-5;
 
-/// The smallest length of an interval of a system of residuals. It keeps derivatives with respect to time finite
-/// between two equal times, because the body divides by no smaller number.
+/// The smallest length of an interval for a system of residuals. The system divides by this length if the interval is
+/// shorter, so that derivatives with respect to time stay finite between two equal times.
 pub const SHORTEST: f64 = 1e-30;
 
 const SHRINKING: u32 = 60;
 
-/// The arguments of all lanes. They have the rows of one copy `copies` times.
+/// The arguments of all lanes. The rows of one copy are repeated `copies` times.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     /// The rows of the arguments, each with one number per lane.
@@ -85,9 +88,9 @@ pub struct Arguments<'a> {
 pub(super) struct Attempt {
     pub states: Vec<f64>,
     pub keeps: bool,
-    /// The stages, for the backward pass and for the next step.
+    /// The stages of the step, for the backward pass and for the next step.
     pub stages: Vec<f64>,
-    /// The largest error of the step in units of the tolerance. It is not finite if the step failed.
+    /// The largest error of the step, divided by the tolerance. It is not finite if the step failed.
     pub error: Vec<f64>,
     pub rates: Option<Vec<f64>>,
     pub longest: Option<Vec<f64>>,
@@ -111,12 +114,12 @@ impl Attempt {
 
 pub(super) struct Front {
     pub lanes: usize,
-    /// The lane of the caller, or `None` for a slot that only fills a vector.
+    /// The caller's lane for each slot, or `None` for a slot that only fills a vector.
     pub who: Vec<Option<usize>>,
     pub interval: Vec<usize>,
     pub clock: Vec<f64>,
     pub length: Vec<f64>,
-    /// The attempted step, which does not pass the end of the interval.
+    /// The length of the attempted step, which does not extend past the end of the interval.
     pub trial: Vec<f64>,
     pub ends: Vec<bool>,
     attempts: Vec<u64>,
@@ -124,30 +127,31 @@ pub(super) struct Front {
     rejected: Vec<u32>,
     pub states: Vec<f64>,
     pub parameters: Vec<f64>,
-    /// The rates at `states`, valid unless `stale`.
+    /// The rates at `states`. They are valid unless `stale` is set.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// The stages. In the forward pass, they belong to the last accepted step, if the next step starts with them. In
-    /// the backward pass, they belong to the current step, if they were stored.
+    /// The stages of a step. In the forward pass, they belong to the last accepted step, if the method starts the next
+    /// step with them. In the backward pass, they belong to the current step, if the trajectory stored them.
     pub stages: Vec<f64>,
-    /// The length of the last step, in the time of the current interval. It is 0 before the first step.
+    /// The length of the last step, in units of the current interval. It is 0 before the first step.
     pub before: Vec<f64>,
 }
 
 pub(super) trait Scheme {
-    /// Returns the power of a step's length with which its error shrinks.
+    /// Returns the power of the step length to which the error estimate is proportional.
     fn order(&self) -> f64;
 
-    /// Returns the number of stages of a step with which the next one starts. The backward pass also needs them.
+    /// Returns the number of stages of a step from which the next step starts. The backward pass also needs these
+    /// stages.
     fn stages(&self) -> usize {
         0
     }
 
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
-    /// Computes the adjoint of the step of `front.trial` from `front.states`. `adjoint` contains the adjoint of the
-    /// states after the step, and receives the adjoint of the states before it. `parameters` receives the adjoint of
-    /// the parameters.
+    /// Computes the adjoint of the step `front.trial` from `front.states`. On entry, `adjoint` contains the adjoint of
+    /// the states after the step. On return, it contains the adjoint of the states before the step, and `parameters`
+    /// contains the adjoint of the parameters.
     fn pull(
         &mut self,
         system: &mut dyn Differentiable,
@@ -158,26 +162,28 @@ pub(super) trait Scheme {
 }
 
 impl Ode {
-    /// Returns the length of one copy of the arguments: states at the start, parameters, first time, output times.
+    /// Returns the number of values in one copy of the arguments: the initial states, the parameters, the initial time
+    /// and the output times.
     pub fn arguments(&self) -> usize {
         self.states + self.parameters + 1 + self.times
     }
 
-    /// Returns the length of one copy of the result: the states at each output time.
+    /// Returns the number of values in one copy of the result, which contains the states at each output time.
     pub fn results(&self) -> usize {
         self.states * self.times
     }
 
-    /// Returns the number of parameters of the system: the parameters of the right-hand side and the ends of the
+    /// Returns the number of parameters of the system: the parameters of the right-hand side and the two ends of the
     /// interval.
     pub fn system_parameters(&self) -> usize {
         self.parameters + 2
     }
 
-    /// Returns the largest number of steps, including rejected ones, that one lane of a log density may take. It is 20
-    /// 000 explicit or 2 000 implicit steps at a relative tolerance of 1e-8, scaled with the inverse cube root of other
-    /// tolerances, plus ten per output time. Draws far from the posterior would need millions of steps, and all other
-    /// draws would wait for them. In fits of the corpus from wide starts, such draws took nine tenths of the time.
+    /// Returns the largest number of steps, including rejected steps, that a solver may take for one lane of a log
+    /// density. At a relative tolerance of 1e-8, the limit is 20 000 explicit or 2 000 implicit steps. For other
+    /// tolerances it is proportional to the inverse cube root of the tolerance. Ten steps per output time are added.
+    /// Without a limit, draws far from the posterior would take millions of steps, and all other draws would wait for
+    /// them. In fits of the test corpus from wide starts, such draws took nine tenths of the time.
     pub fn longest(&self) -> u64 {
         let most = match self.method {
             Method::Radau | Method::Implicit => 2e3,
@@ -187,7 +193,7 @@ impl Ode {
         (most * share) as u64 + 10 * self.times as u64
     }
 
-    /// Raises every tolerance to at least the relative tolerance `relative`.
+    /// Raises every tolerance to at least `relative`.
     pub fn loosen(&mut self, relative: f64) {
         let factor = relative / self.relative;
         if factor > 1.0 {
@@ -212,8 +218,8 @@ impl Ode {
     }
 
     /// Computes the states at the output times. `x` has `copies · arguments` rows, and `out` has `copies · results`
-    /// rows. Once a lane fails or exceeds `most` steps in total, its results are NaN. If a trajectory is given, the
-    /// function stores the steps in it.
+    /// rows. If a lane fails or exceeds `most` steps in total, the results from that point on are NaN. If a trajectory
+    /// is given, the function stores the accepted steps in it.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -378,7 +384,8 @@ impl Ode {
         thin
     }
 
-    /// Uses the algorithm of Hairer, Nørsett and Wanner, II.4. Returns the slots that cannot begin.
+    /// Chooses the length of the first step by the algorithm of Hairer, Nørsett and Wanner, II.4. Returns the slots
+    /// that cannot begin.
     fn start(
         &self,
         system: &mut dyn System,

@@ -1,22 +1,23 @@
-//! Radau IIA steps over lanes.
+//! Radau IIA steps for many lanes at once.
 //!
-//! Simplified Newton iterations with the Jacobian at the start of the step find its stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)`.
-//! The eigenvalues of A⁻¹ split the system into systems of the size of the states, as in RADAU5 (Hairer and Wanner,
-//! IV.8). The iterations start from the extrapolated polynomial of the previous step (IV.8, "starting values").
+//! The stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step are found by simplified Newton iterations, which use the Jacobian at
+//! the start of the step. The eigenvalues of A⁻¹ split the linear system into systems whose size is the number of
+//! states, as in RADAU5 (Hairer and Wanner, IV.8). The iterations start from the extrapolated polynomial of the
+//! previous step (IV.8, "starting values").
 //!
-//! The error estimate has the order of the stages plus one, and the step has an order of up to twice the stages. As in
-//! the code RADAU, the estimate is therefore compared with a tenth of the tolerance, raised to the power of the ratio
-//! of the two orders. For a tolerance of 1e-8 and five stages this is 1.6e-6.
+//! The order of the error estimate is the number of stages plus one, while the order of the step is up to twice the
+//! number of stages. As in the code RADAU, the estimate is therefore compared with a tenth of the tolerance, raised to
+//! the power of the ratio of the two orders. For a tolerance of 1e-8 and five stages, this limit is 1.6e-6.
 //!
-//! The tangents of the stages, and their adjoints, solve a linear system with the *exact* Jacobians of the stages,
-//! which are evaluated once. An iteration preconditioned by the factors of the step solves it up to rounding error. The
-//! matrix is triangular in the copies, which are solved one after another, so products with the derivatives of the
-//! rates are needed only once per copy. The backward pass uses the stages of the forward pass.
+//! The tangents and the adjoints of the stages solve a linear system with the *exact* Jacobians of the stages, which
+//! are evaluated once. An iteration that is preconditioned by the factors of the step solves this system up to rounding
+//! errors. The matrix is block triangular over the copies, which are solved one after another, so products with the
+//! derivatives of the rates are needed only once per copy. The backward pass uses the stages of the forward pass.
 //!
-//! The same stages solve equations `F(t, y, y′) = 0`. The module `implicit` describes the differences.
+//! The same stages also solve equations `F(t, y, y′) = 0`. The module `implicit` describes the differences.
 //!
-//! All computations use rows of lanes. An iteration continues until its last lane has converged, and does not change
-//! converged lanes.
+//! All computations process rows of lanes. An iteration continues until all lanes have converged, and it does not
+//! change lanes that have already converged.
 
 use super::collocation::Collocation;
 use super::explicit::{add_where, worst};
@@ -28,19 +29,20 @@ use crate::simd_fn;
 
 const ITERATIONS: usize = 14;
 
-/// Iterations for tangents and adjoints, which converge at the same rate as Newton's method, but to rounding.
+/// The largest number of iterations for tangents and adjoints. They converge at the same rate as Newton's method, but
+/// continue until only rounding errors remain.
 const REFINEMENTS: usize = 60;
 
-/// Newton iterations of a step after which the next step does not grow.
+/// The number of Newton iterations from which on the next step may not be longer than this step.
 const SLOW: usize = 8;
 
-/// Largest share of the tolerance that the remaining error of Newton's method may have.
+/// The largest share of the tolerance that the remaining error of Newton's method may take.
 const SETTLED: f64 = 1e-3;
 
 pub(super) struct Radau<'a> {
     pub(super) method: &'static Collocation,
     pub(super) ode: &'a Ode,
-    /// Whether the rates of the system are residuals of states and their derivatives.
+    /// Whether the rates of the system are residuals of the states and their derivatives.
     pub(super) implicit: bool,
     pub(super) simd: Simd,
     /// The factors of `λ/h − J` for each eigenvalue λ.
@@ -89,7 +91,7 @@ simd_fn! {
         }
     }
 
-    /// Computes `out += a · x` for a column-major matrix of each lane, or for its transpose.
+    /// Computes `out += a · x` with a column-major matrix `a` in each lane, or with its transpose.
     pub(super) fn multiply, multiply_fn = <V>(out: &mut [f64], a: &[f64], x: &[f64], lanes: usize, transposed: bool) {
         let n = x.len() / lanes;
         for j in 0..n {
@@ -105,7 +107,7 @@ simd_fn! {
         }
     }
 
-    /// Updates the largest size of rows so far, for each lane. NaN persists.
+    /// Updates the largest absolute value in each lane with a set of rows. A NaN is preserved.
     fn peak, peak_fn = <V>(most: &mut [f64], rows: &[f64]) {
         let lanes = most.len();
         for row in rows.chunks_exact(lanes) {
@@ -116,7 +118,7 @@ simd_fn! {
         }
     }
 
-    /// Computes a polynomial without a constant at `1 + node · ratio`, minus its value at 1. Rows contain the
+    /// Computes a polynomial without a constant term at `1 + node · ratio`, minus its value at 1. The rows are the
     /// coefficients, starting with the first power.
     fn continued, continued_fn = <V>(out: &mut [f64], coefficients: &[f64], node: f64, ratio: &[f64]) {
         let lanes = ratio.len();
@@ -205,7 +207,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Solves with the matrix of Newton's method, or with its transpose, for the right-hand side in `change`.
+    /// Solves with the matrix of Newton's method, or with its transpose. `change` contains the right-hand side and
+    /// receives the solution.
     fn precondition(&mut self, transposed: bool) {
         let (method, simd) = (self.method, self.simd);
         let size = self.change.len() / method.stages;
@@ -234,7 +237,7 @@ impl<'a> Radau<'a> {
         std::mem::swap(&mut self.change, &mut self.scratch);
     }
 
-    /// Moves the clock and the states to stage `i`. The states of copies after the first do not move.
+    /// Moves the clock and the states to stage `i`. Only the first `copies` copies of the states move.
     pub(super) fn stand(&mut self, front: &Front, z: &[f64], i: usize, copies: usize) {
         let node = self.method.nodes[i];
         self.clock.clear();
@@ -284,8 +287,8 @@ impl<'a> Radau<'a> {
         self.at_stages = at_stages;
     }
 
-    /// Computes `change = base − A⁻¹ x / h`, or the same with the transpose of A⁻¹, for stages with rows of `stride`.
-    /// It uses only the stages of one copy, which are at the beginning of `x`.
+    /// Computes `change = base − A⁻¹ x / h`, or the same with the transpose of A⁻¹. `stride` is the number of rows per
+    /// stage of `x`. The function uses only the stages of one copy, which are at the beginning of `x`.
     fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
         let (s, simd) = (self.method.stages, self.simd);
         let size = self.ode.states * self.per.len();
@@ -331,8 +334,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Finds the stages of the first copy. Returns the number of iterations of each slot, or `None` for a slot that did
-    /// not converge.
+    /// Computes the stages of the first copy. Returns the number of iterations for each slot, or `None` for a slot that
+    /// did not converge.
     fn newton(
         &mut self,
         system: &mut dyn System,
@@ -405,8 +408,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or the transposed system. Slots
-    /// that have failed become NaN in `x`. `base` and `x` are stages of rows of `stride`.
+    /// Solves `A⁻¹ x / h − J x = base` for one copy, or the transposed system, with the Jacobians J of the stages. The
+    /// solution `x` is NaN in slots that have failed. `stride` is the number of rows per stage of `base` and `x`.
     fn solve(&mut self, base: &[f64], x: &mut [f64], stride: usize, transposed: bool) {
         let lanes = self.per.len();
         let (n, s, simd) = (self.ode.states, self.method.stages, self.simd);
@@ -503,8 +506,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Computes products of the weights of the stages with the derivatives of the rates, with respect to the states of
-    /// each stage and to the parameters in total.
+    /// Computes products of the weights of the stages with derivatives of the rates: with respect to the states
+    /// separately for each stage, and with respect to the parameters as a total.
     fn products(
         &mut self,
         system: &mut dyn Differentiable,
@@ -594,7 +597,7 @@ impl Scheme for Radau<'_> {
         let (mut nu, mut pulled) = (vec![0.0; all], vec![0.0; all]);
         for copy in (0..size).step_by(own).rev() {
             if copy + own < size {
-                // The contribution of later copies to this one.
+                // Adds the contribution of later copies to this copy.
                 self.products(system, front, &nu, &mut pulled, None);
             }
             let last = all - size;

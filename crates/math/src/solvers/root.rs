@@ -1,18 +1,21 @@
-//! Systems of equations `f(y, p) = 0`, solved for each lane with rates evaluated for all lanes at once.
+//! Systems of equations `f(y, p) = 0`, which are solved separately for each lane. The equations are evaluated for all
+//! lanes at once.
 //!
-//! The solver uses Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical Optimization*,
-//! sections 4.1 and 11.2). Near a regular root they are Newton's steps. If the equations are the conditions of a
-//! maximum with a known objective, the solver halves Newton's steps until the objective grows. The derivatives of the
-//! root follow from the implicit function theorem, so they do not depend on the iteration.
+//! The solver takes Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical Optimization*,
+//! sections 4.1 and 11.2). Near a regular root, these are Newton steps. If the equations are the stationarity
+//! conditions of a maximum whose objective is known, the solver instead halves Newton steps until the objective
+//! increases. The derivatives of the root follow from the implicit function theorem, so they do not depend on the
+//! iteration.
 
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// Share of ‖f‖² above which a Newton step is limited by rounding. Near a root of any order, a Newton step leaves less.
+/// The ratio of ‖f‖² after a Newton step to ‖f‖² before it above which rounding is assumed to limit the step. Near a
+/// root of any order, the ratio is smaller.
 const SHARPER: f64 = 0.25;
 
 const SHORTEST: f64 = 1e-6;
-/// Relative amount by which rounding may reduce the objective.
+/// The relative amount by which rounding errors may reduce the objective.
 const FLAT: f64 = 1e-12;
 const IDLE: u32 = 4;
 
@@ -23,9 +26,9 @@ pub struct Root {
     pub unknowns: usize,
     /// The number of parameters.
     pub parameters: usize,
-    /// The largest error of an equation at a root. If the system has an objective, the search has instead found a root
-    /// if the last step is no larger than this number, relative to 1 and the unknowns, because the equations may have
-    /// any scale.
+    /// The largest error of an equation at a root. If the system has an objective, this number instead limits the
+    /// length of the last step, relative to one plus the length of the vector of unknowns. The size of the equations is
+    /// not used in this case, because they may have any scale.
     pub tolerance: f64,
     /// The largest number of steps.
     pub max_steps: u64,
@@ -34,13 +37,14 @@ pub struct Root {
 struct Search {
     y: Vec<f64>,
     f: Vec<f64>,
-    /// The objective, as long as steps use it, and the share of Newton's step that is taken.
+    /// The last value of the objective and the share of the Newton step that is taken, as long as the steps use the
+    /// objective.
     objective: Option<f64>,
     part: f64,
     radius: f64,
     step: Vec<f64>,
     whole: bool,
-    /// The ‖f‖² that the linear model predicts for the step.
+    /// The value of ‖f‖² that the linear model predicts after the step.
     expected: f64,
     going: bool,
     settled: bool,
@@ -48,14 +52,14 @@ struct Search {
 }
 
 impl Root {
-    /// Returns the number of values in one copy of the arguments: the start of the search, followed by the
+    /// Returns the number of values in one copy of the arguments: the starting point of the search, followed by the
     /// parameters.
     pub fn arguments(&self) -> usize {
         self.unknowns + self.parameters
     }
 
-    /// Computes the roots for the first copy of the arguments, and writes them to the `unknowns` rows of `out`. The
-    /// roots of a lane are NaN if the search finds none.
+    /// Computes the roots for the first copy of the arguments, and writes them to the `unknowns` rows of `out`. If the
+    /// search finds no root for a lane, the results of the lane are NaN.
     pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
         let n = self.unknowns;
         let parameters = &x[n * lanes..self.arguments() * lanes];
@@ -134,8 +138,9 @@ impl Root {
         }
     }
 
-    /// Computes the derivative of the roots `y` along the second copy of the arguments, and writes it to `unknowns`
-    /// rows. The system has two copies. The rates of the second copy are the derivatives of the rates of the first.
+    /// Computes the derivatives of the roots `y` along the direction in the second copy of the arguments, and writes
+    /// them to the `unknowns` rows of the result. The system has two copies, and the rates of the second copy are the
+    /// derivatives of the rates of the first copy.
     pub fn tangent(
         &self,
         system: &mut dyn System,
@@ -158,7 +163,8 @@ impl Root {
     }
 
     /// Computes products of `weights` with the derivatives of the roots `y` with respect to the first copy of the
-    /// arguments. `weights` has `copies · unknowns` rows. With two copies, the tangents `dy` follow the roots.
+    /// arguments. `weights` has `copies · unknowns` rows. If there are two copies, `y` contains the roots followed by
+    /// their tangents.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,
@@ -174,7 +180,8 @@ impl Root {
             x[n * lanes..self.arguments() * lanes].to_vec()
         };
         let factors = self.factors(system, y, &parameters, lanes);
-        // f̄ with Jᵀ f̄ = −weights. The matrix is triangular in the copies, so each iteration solves for one of them.
+        // This is f̄ with Jᵀ f̄ = −weights. The matrix is block triangular over the copies, so each iteration solves
+        // for one copy.
         let mut bar = vec![0.0; copies * n * lanes];
         let mut pulled = bar.clone();
         let mut by_parameter = vec![0.0; parameters.len()];
@@ -268,8 +275,8 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 impl Search {
-    /// Proposes a fraction of Newton's step, or the dogleg step within the radius. The dogleg step needs the Jacobian,
-    /// which is column-major.
+    /// Proposes a fraction of the Newton step if there is an objective, and otherwise the dogleg step within the
+    /// radius. The dogleg step needs the Jacobian, which is column-major.
     fn propose(&mut self, newton: Vec<f64>, jacobian: impl FnOnce() -> Vec<f64>) {
         if self.objective.is_some() && newton.iter().all(|x| x.is_finite()) {
             self.whole = self.part == 1.0;
@@ -310,7 +317,7 @@ impl Search {
             };
             cauchy.iter().map(|c| scale * c).collect()
         } else {
-            // From the Cauchy point towards Newton's step, to the edge of the region.
+            // The step goes from the Cauchy point towards the Newton step, up to the edge of the trust region.
             let way: Vec<f64> = newton.iter().zip(&cauchy).map(|(n, c)| n - c).collect();
             let (a, b) = (
                 norm(&way).powi(2),
@@ -351,14 +358,15 @@ impl Search {
         }
         let tiny = length <= 4.0 * f64::EPSILON * norm(&self.y);
         self.failures = if better { 0 } else { self.failures + 1 };
-        // Rounding is reached when steps no longer help.
+        // If steps no longer reduce ‖f‖², it consists of rounding errors.
         let sharper = after <= SHARPER * before;
         let rounded = within && self.whole && !sharper;
         self.going = after != 0.0 && !tiny && !rounded && self.failures < 40 && length > 0.0;
     }
 
-    /// Accepts a fraction of Newton's step if the objective grows, and otherwise halves the fraction. Near the maximum,
-    /// full steps need no objective, because each squares the error until only rounding remains.
+    /// Accepts a fraction of the Newton step if it increases the objective, and otherwise halves the fraction. Near the
+    /// maximum, full steps do not need the objective, because each step squares the error until only rounding errors
+    /// remain.
     fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), tolerance: f64) {
         let (length, size) = (norm(&self.step), 1.0 + norm(&self.y));
         let near = self.whole && length <= tolerance.sqrt() * size;

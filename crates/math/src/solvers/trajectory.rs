@@ -1,26 +1,27 @@
-//! The trajectory of accepted steps, and its adjoint from the last step to the first.
+//! The trajectory of accepted steps, and the adjoints of these steps from the last to the first.
 
 use std::ops::Range;
 
 use super::Differentiable;
 use super::ode::{Arguments, Attempt, Front, Ode};
 
-/// Largest number of values that a lane may store for its accepted steps, which take 32 MiB. A lane that needs more has
-/// no gradient.
+/// The largest number of values that are stored for the accepted steps of one lane. They take 32 MiB. A lane that needs
+/// more has no gradient.
 const KEPT: usize = 1 << 22;
 
-/// Largest number of values of all lanes together with which stages that can be recomputed are stored. They take 16
-/// MiB.
+/// The number of stored values, over all lanes together, up to which the trajectory also stores stages that can be
+/// recomputed. They take 16 MiB.
 const STAGED: usize = 1 << 21;
 
-/// Rows before the states: clock, length, interval, and whether the step ends there.
+/// The number of rows before the states. These rows contain the clock, the length, the interval, and whether the
+/// interval ends with the step.
 const HEAD: usize = 4;
 
-/// An attempt at a step for every lane of a front, as rows of lanes. Lanes that rejected it have length 0.
+/// An attempted step of every lane of a front, as rows of lanes. The length is 0 in lanes that rejected the step.
 #[derive(Debug)]
 struct Block {
     front: usize,
-    /// The rows of the step: [`HEAD`], states at the start, stages.
+    /// The rows of the step: first [`HEAD`] rows, then the states at the start of the step, and then the stages.
     rows: Range<usize>,
 }
 
@@ -35,8 +36,8 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Discards all steps, but keeps their memory unless it is large. Allocating the memory again took a fifth of the
-    /// time of gradients.
+    /// Discards all steps, but keeps the allocated memory unless it is large. Allocating the memory again took a fifth
+    /// of the time of a gradient.
     pub(super) fn begin(&mut self, lanes: usize) {
         self.fronts.clear();
         self.blocks.clear();
@@ -50,7 +51,7 @@ impl Trajectory {
         self.fronts.push(front.who.clone());
     }
 
-    /// Stores the stages if `must` is set or memory allows.
+    /// Stores an attempted step. Its stages are stored if `must` is set or if memory allows.
     pub(super) fn push(&mut self, front: &Front, attempt: &Attempt, take: &[bool], must: bool) {
         if !take.contains(&true) {
             return;
@@ -66,7 +67,7 @@ impl Trajectory {
         rows.extend(front.ends.iter().map(|ends| f64::from(u8::from(*ends))));
         rows.extend_from_slice(&front.states);
         rows.extend_from_slice(stages);
-        // The limit of a lane does not depend on its neighbours, unlike the memory for stages.
+        // Unlike the memory for stages, the limit of a lane does not depend on the other lanes.
         let counted = front.states.len() + if must { stages.len() } else { 0 };
         let each = HEAD + counted / lanes;
         for (lane, _) in front.who.iter().zip(take).filter(|(_, take)| **take) {
@@ -92,7 +93,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// Excludes lanes that failed or have only zero weights.
+/// Returns which lanes count: those that did not fail and have a nonzero weight.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -105,9 +106,10 @@ fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
 }
 
 impl Ode {
-    /// Computes the products of `weights` with the derivatives of the result of [`solve`](Self::solve) for this
+    /// Computes the products of `weights` with the derivatives of the result of [`solve`](Self::solve) along this
     /// trajectory, with respect to the first copy of the arguments. `weights` has `copies · results` rows, and the
-    /// result has `arguments` rows. The results of a lane that failed are NaN, unless all its weights are 0.
+    /// returned products have `arguments` rows. The products of a lane that failed are NaN, unless all its weights are
+    /// 0.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,
@@ -252,7 +254,7 @@ mod tests {
     use super::super::{Method, Point, System};
     use super::*;
 
-    /// y' = (ω y₂, −ω y₁).
+    /// The equation is y' = (ω y₂, −ω y₁).
     struct Oscillator;
 
     impl System for Oscillator {

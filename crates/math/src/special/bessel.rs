@@ -3,22 +3,22 @@
 use super::lgamma;
 use std::f64::consts::PI;
 
-/// Returns the Bessel function of the first kind of integer order.
+/// Returns the Bessel function of the first kind of integer order `n` at `x`.
 pub fn bessel_first_kind(n: i32, x: f64) -> f64 {
     libm::jn(n, x)
 }
 
-/// Returns the Bessel function of the second kind of integer order, for `x >= 0`. The function is -inf at 0.
+/// Returns the Bessel function of the second kind of integer order `n`, for `x >= 0`. The result is -inf at 0.
 pub fn bessel_second_kind(n: i32, x: f64) -> f64 {
     if x < 0.0 { f64::NAN } else { libm::yn(n, x) }
 }
 
-/// Sums `(x / 2)^(2k) v! / (k! (v + k)!)` over `k`. Returns `(sum, log scale)`.
+/// Sums `(x / 2)^(2k) v! / (k! (v + k)!)` over `k`. Returns the sum and the logarithm of its scale.
 fn power_series(v: f64, x: f64) -> (f64, f64) {
     let z = 0.25 * x * x;
     let (mut term, mut sum, mut scale) = (1.0, 1.0, 0.0);
     let mut k = 1.0;
-    // The terms grow until k (k + v) = z and then decrease. The arguments in use do not reach the limit.
+    // The terms grow until k (k + v) = z, and then decrease. The arguments in use never reach the limit on k.
     while k < 1e7 {
         term *= z / (k * (k + v));
         sum += term;
@@ -55,7 +55,7 @@ fn hankel_serves(v: f64, x: f64) -> bool {
 }
 
 /// Returns the logarithm of the modified Bessel function of the first kind of real order `v > -1`, for `x >= 0`. The
-/// error is below 1e-14 times `1 + |result| + v |log x|`.
+/// absolute error is below 1e-14 times `1 + |result| + v |log x|`.
 pub fn log_modified_bessel_first_kind(v: f64, x: f64) -> f64 {
     if v.is_nan() || x.is_nan() || v <= -1.0 || x < 0.0 || v.is_infinite() {
         return f64::NAN;
@@ -104,7 +104,7 @@ pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
         return sign * a;
     }
     if hankel_serves(order, a) {
-        // Two factors of the exponential overflow only when the result does.
+        // The product of two factors of the exponential overflows only if the result does.
         let half = libm::exp(0.5 * a);
         return sign * (half / (2.0 * PI * a).sqrt() * hankel_series(order, a)) * half;
     }
@@ -119,8 +119,8 @@ pub fn modified_bessel_first_kind(n: i32, x: f64) -> f64 {
     sign * leading * sum * libm::exp(scale)
 }
 
-/// Returns the modified Bessel function of the second kind of integer order, for `x >= 0`. The function is infinite at
-/// 0. The relative error is below 1e-13.
+/// Returns the modified Bessel function of the second kind of integer order, for `x >= 0`. The result is infinite for
+/// `x = 0`. The relative error is below 1e-13.
 pub fn modified_bessel_second_kind(n: i32, x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {
         return f64::NAN;
@@ -131,9 +131,9 @@ pub fn modified_bessel_second_kind(n: i32, x: f64) -> f64 {
     if x > 800.0 {
         return 0.0;
     }
-    // The trapezoidal rule for the integral of exp(-x (cosh t - 1)) cosh(n t) gives K_0 and K_1 times e^x. Its error
-    // falls exponentially with the number of points across the peak of width 1 / sqrt(x). The upward recurrence, which
-    // is stable, gives the other orders.
+    // The trapezoidal rule for the integral of exp(-x (cosh t - 1)) cosh(n t) yields K_0 and K_1 times e^x. The error
+    // of the rule decreases exponentially with the number of points across the peak, whose width is 1 / sqrt(x). The
+    // upward recurrence, which is stable, yields the other orders.
     let step = (0.7 / x.sqrt()).min(0.125);
     let (mut k0, mut k1) = (0.5, 0.5);
     for i in 1..8000 {

@@ -8,7 +8,7 @@ pub fn inv_logit(x: f64) -> f64 {
     (if x >= 0.0 { 1.0 } else { e }) / (1.0 + e)
 }
 
-/// Returns `log(p / (1 - p))`, or NaN outside `[0, 1]`.
+/// Returns `log(p / (1 - p))`, or NaN for `p` outside `[0, 1]`.
 pub fn logit(p: f64) -> f64 {
     super::one(crate::vmath::logit, p)
 }
@@ -37,10 +37,11 @@ pub fn log1m_inv_logit(x: f64) -> f64 {
     if x.is_nan() { x } else { -log1p_exp(x) }
 }
 
-/// Returns `log x` for a finite `x >= 1` as the nearest number and its remainder. Together they have 30 digits.
+/// Returns `log x` for a finite `x >= 1` as a sum of two numbers, the nearest number and the remainder. Together they
+/// have 30 digits.
 pub fn log_parts(x: f64) -> (f64, f64) {
     const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
-    // x = 2^k m with m around 1; log m = 2 atanh((m - 1) / (m + 1)) by its series.
+    // Write x = 2^k m with m near 1. The series of log m = 2 atanh((m - 1) / (m + 1)) then converges fast.
     let k = (x * FRAC_1_SQRT_2).log2().ceil();
     let m = x / k.exp2();
     let (above, below) = two_sum(m, 1.0);
@@ -76,7 +77,7 @@ fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     (high, a.0.mul_add(b.0, -high) + (a.0 * b.1 + a.1 * b.0))
 }
 
-/// Returns `log(e^x - e^y)` for `x >= y`, and NaN otherwise.
+/// Returns `log(e^x - e^y)` for `x >= y`, and NaN for `x < y`.
 pub fn log_diff_exp(x: f64, y: f64) -> f64 {
     if y == f64::NEG_INFINITY || x == f64::INFINITY && y < x {
         return x;
@@ -100,7 +101,8 @@ pub fn log_sum_exp(x: f64, y: f64) -> f64 {
     }
 }
 
-/// Returns `log` of the sum of `e^x` over a slice. It is -inf for an empty slice, and NaN if any element is NaN.
+/// Returns the logarithm of the sum of `e^x` over the elements of a slice. The result is -inf for an empty slice, and
+/// NaN if any element is NaN.
 pub fn log_sum_exp_slice(x: &[f64]) -> f64 {
     if x.iter().any(|x| x.is_nan()) {
         return f64::NAN;
@@ -113,13 +115,13 @@ pub fn log_sum_exp_slice(x: &[f64]) -> f64 {
     top + libm::log(crate::sum::pairwise_sum(&terms))
 }
 
-/// Returns the inverse of the complementary log-log link: `1 - exp(-e^x)`.
+/// Returns the inverse of the complementary log-log link, `1 - exp(-e^x)`.
 pub fn inv_cloglog(x: f64) -> f64 {
     -libm::expm1(-libm::exp(x))
 }
 
-/// Returns the principal branch of Lambert's W, `w e^w = x` with `w >= -1`, for `x >= -1/e`. The result is NaN for
-/// smaller x.
+/// Returns the principal branch of Lambert's W function for `x >= -1/e`: the solution `w >= -1` of `w e^w = x`. The
+/// result is NaN for smaller x.
 pub fn lambert_w0(x: f64) -> f64 {
     if x == 0.0 || x == f64::INFINITY {
         return x;
@@ -128,13 +130,13 @@ pub fn lambert_w0(x: f64) -> f64 {
     if p < BRANCH_REACH {
         return branch_series(p);
     }
-    // The initial value is by Winitzki (2003).
+    // The initial value is from Winitzki (2003).
     let l = libm::log1p(x);
     fritsch(x, l * (1.0 - libm::log1p(l) / (2.0 + l)))
 }
 
-/// Returns the lower branch of Lambert's W, `w e^w = x` with `w <= -1`, for `-1/e <= x <= 0`. The result is NaN for
-/// other x.
+/// Returns the lower branch of Lambert's W function for `-1/e <= x <= 0`: the solution `w <= -1` of `w e^w = x`. The
+/// result is NaN for other x.
 pub fn lambert_wm1(x: f64) -> f64 {
     if x == 0.0 {
         return f64::NEG_INFINITY;
@@ -146,16 +148,17 @@ pub fn lambert_wm1(x: f64) -> f64 {
     let l = libm::log(-x);
     let ll = libm::log(-l);
     // Far from the branch point, the initial value is the expansion for x -> 0 (Corless et al. 1996, equation 4.19).
-    // Near it, the initial value is given by the first terms of the series.
+    // Near the branch point, the first terms of the series give the initial value.
     let near = -1.0 - p * (1.0 + p * (1.0 / 3.0 + p * (11.0 / 72.0)));
     fritsch(x, if p < 1.0 { near } else { l - ll + ll / l })
 }
 
-/// Returns `sqrt(2 (e x + 1))`, the variable of the series about the branch point, or NaN for `x < -1/e`.
+/// Returns `sqrt(2 (e x + 1))`, in powers of which the function is expanded about its branch point. Returns NaN for `x
+/// < -1/e`.
 fn branch_distance(x: f64) -> f64 {
     const E_REST: f64 = 1.4456468917292502e-16;
     let above = libm::fma(E, x, 1.0) + E_REST * x;
-    // The number nearest to -1/e differs from it by a rounding error.
+    // The floating-point number nearest to -1/e differs from it by a rounding error.
     let above = if above < 0.0 && above > -f64::EPSILON {
         0.0
     } else {
@@ -164,11 +167,12 @@ fn branch_distance(x: f64) -> f64 {
     (2.0 * above).sqrt()
 }
 
-/// Distance below which the series has the precision of the iteration. Above it, the iteration has full precision.
+/// The distance below which the series is as precise as the iteration. At larger distances, the iteration has full
+/// precision.
 const BRANCH_REACH: f64 = 0.25;
 
-/// Returns Lambert's W near its branch point by a series. Negative distances give the lower branch (Corless, Gonnet,
-/// Hare, Jeffrey and Knuth 1996, equation 4.22, with the coefficients of its recurrences 4.23 and 4.24).
+/// Returns Lambert's W function near its branch point by a series. Negative distances select the lower branch (Corless,
+/// Gonnet, Hare, Jeffrey and Knuth 1996, equation 4.22, with the coefficients of its recurrences 4.23 and 4.24).
 fn branch_series(p: f64) -> f64 {
     const TERMS: [f64; 24] = [
         -1.0,
@@ -199,7 +203,8 @@ fn branch_series(p: f64) -> f64 {
     TERMS.iter().rev().fold(0.0, |sum, term| sum * p + term)
 }
 
-/// Improves a value `w` near Lambert's W by the fourth-order step of Fritsch, Shafer and Crowley (1973).
+/// Improves an approximation `w` of Lambert's W function by the fourth-order step of Fritsch, Shafer and Crowley
+/// (1973).
 fn fritsch(x: f64, mut w: f64) -> f64 {
     for _ in 0..3 {
         let z = libm::log(x / w) - w;

@@ -5,10 +5,10 @@ use crate::constants::HALF_LOG_TWO_PI;
 use crate::vmath;
 use std::f64::consts::PI;
 
-/// Returns `(sin(pi x), cos(pi x))` without loss for large `x`.
+/// Returns `(sin(pi x), cos(pi x))` without loss of accuracy for large `x`.
 fn sin_cos_pi(x: f64) -> (f64, f64) {
     let r = x - 2.0 * (0.5 * x).round_ties_even();
-    // r in [-1, 1], folded to [0, 1/4] where both functions are well conditioned.
+    // r is in [-1, 1] and is folded to [0, 1/4], where both functions are well conditioned.
     let a = r.abs();
     let (sine, cosine) = if a <= 0.25 {
         (libm::sin(PI * a), libm::cos(PI * a))
@@ -24,18 +24,18 @@ fn is_pole(x: f64) -> bool {
     x <= 0.0 && x == x.floor()
 }
 
-/// Returns the logarithm of the absolute value of the gamma function. The logarithm is infinite at the poles.
+/// Returns the logarithm of the absolute value of the gamma function. The result is infinite at the poles.
 pub fn lgamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// Returns the gamma function. The function is NaN at the negative poles.
+/// Returns the gamma function. The result is NaN at the negative poles.
 pub fn tgamma(x: f64) -> f64 {
     libm::tgamma(x)
 }
 
-/// Returns the derivative of [`lgamma`]. The derivative is NaN at the poles 0, -1, ... and at -inf. The relative error
-/// is about 1e-15, except near the negative roots, where this is the absolute error.
+/// Returns the derivative of [`lgamma`]. The result is NaN at the poles 0, -1, ... and at -inf. The relative error is
+/// about 1e-15. Near the negative roots, the absolute error is about 1e-15.
 pub fn digamma(x: f64) -> f64 {
     if is_pole(x) {
         return f64::NAN;
@@ -47,8 +47,8 @@ pub fn digamma(x: f64) -> f64 {
     one(vmath::digamma, x)
 }
 
-/// Returns the second derivative of [`lgamma`]. The second derivative is infinite at the poles 0, -1, ... The relative
-/// error is about 1e-15.
+/// Returns the second derivative of [`lgamma`]. The result is infinite at the poles 0, -1, ... The relative error is
+/// about 1e-15.
 pub fn trigamma(x: f64) -> f64 {
     if is_pole(x) {
         return f64::INFINITY;
@@ -75,8 +75,8 @@ pub fn trigamma_step(x: f64, n: f64) -> f64 {
     one_pair(vmath::trigamma_step, x, n)
 }
 
-/// Returns the polygamma function ψ⁽ⁿ⁾ for n = 2 or 3 and x > 0. The function uses upward recurrence to x ≥ 20, and
-/// then the asymptotic series (Abramowitz and Stegun 6.4.11). The relative error is below 1e-14.
+/// Returns the polygamma function ψ⁽ⁿ⁾(x) for n = 2 or 3 and x > 0. Upward recurrence increases x to at least 20, where
+/// the asymptotic series applies (Abramowitz and Stegun 6.4.11). The relative error is below 1e-14.
 pub fn polygamma(n: u32, x: f64) -> f64 {
     if x.is_nan() || x <= 0.0 {
         return f64::NAN;
@@ -115,7 +115,7 @@ pub fn lbeta(a: f64, b: f64) -> f64 {
     one_pair(vmath::lbeta, a, b)
 }
 
-/// Returns `n log n - n - log n!`, the log probability of a Poisson distribution of mean `n >= 0` at its peak n.
+/// Returns `n log n - n - log n!`, the log probability at n of a Poisson distribution with mean `n >= 0`.
 pub fn log_poisson_peak(n: f64) -> f64 {
     if n == 0.0 {
         return 0.0;
@@ -126,8 +126,8 @@ pub fn log_poisson_peak(n: f64) -> f64 {
     -(HALF_LOG_TWO_PI + 0.5 * libm::log(n) + one(vmath::stirling, n))
 }
 
-/// Returns the logarithm of the multivariate gamma function of dimension `k`, `k (k - 1) / 4 log(pi) + sum over j < k
-/// of lgamma(x - j / 2)`, for `x > (k - 1) / 2`.
+/// Returns the logarithm of the multivariate gamma function of dimension `k`, for `x > (k - 1) / 2`. It is `k (k - 1) /
+/// 4 log(pi) + sum over j < k of lgamma(x - j / 2)`.
 pub fn lmgamma(k: u32, x: f64) -> f64 {
     let k = f64::from(k);
     let mut sum = 0.25 * k * (k - 1.0) * libm::log(PI);
@@ -139,7 +139,7 @@ pub fn lmgamma(k: u32, x: f64) -> f64 {
     sum
 }
 
-/// Returns `x (x + 1) ... (x + n - 1)`. A product that overflows in between is infinite.
+/// Returns `x (x + 1) ... (x + n - 1)`. If a partial product overflows, the result is infinite.
 pub fn rising_factorial(x: f64, n: u32) -> f64 {
     if x <= 0.0 && x == x.floor() && -x < f64::from(n) {
         return 0.0;
@@ -162,7 +162,7 @@ pub fn rising_factorial(x: f64, n: u32) -> f64 {
     product
 }
 
-/// Returns `x (x - 1) ... (x - n + 1)`. A product that overflows in between is infinite.
+/// Returns `x (x - 1) ... (x - n + 1)`. If a partial product overflows, the result is infinite.
 pub fn falling_factorial(x: f64, n: u32) -> f64 {
     let product = rising_factorial(-x, n);
     if n.is_multiple_of(2) || product == 0.0 {
@@ -174,7 +174,7 @@ pub fn falling_factorial(x: f64, n: u32) -> f64 {
 
 /// Returns `log |Gamma(x + n) / Gamma(x)|` for `x > 0` and `x + n > 0`.
 pub fn log_rising_factorial(x: f64, n: f64) -> f64 {
-    // For positive n, the beta function does not cancel for large x.
+    // For positive n, the expression with the beta function has no cancellation for large x.
     if n > 0.0 && x > 0.0 {
         lgamma(n) - lbeta(x, n)
     } else {
@@ -187,10 +187,10 @@ pub fn log_falling_factorial(x: f64, n: f64) -> f64 {
     log_rising_factorial(x - n + 1.0, n)
 }
 
-/// Returns the logarithm of the binomial coefficient of real `n` over real `k`, for `-1 <= k <= n + 1`. The logarithm
-/// is -inf at both ends.
+/// Returns the logarithm of the binomial coefficient of real `n` over real `k`, for `-1 <= k <= n + 1`. The result is
+/// -inf at both ends of this range.
 pub fn binomial_coefficient_log(n: f64, k: f64) -> f64 {
-    // The smaller of k and n - k, by symmetry, keeps the small argument exact.
+    // By symmetry, the smaller of k and n - k can be used, which keeps the small argument exact.
     let k = if k > 0.5 * n { n - k } else { k };
     if k == 0.0 {
         return 0.0;

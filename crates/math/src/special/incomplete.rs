@@ -3,13 +3,13 @@
 use super::{erfc, lbeta, lgamma};
 use std::f64::consts::PI;
 
-/// Smallest argument for which Stirling's series around the maximum gives the prefactors.
+/// The smallest argument for which Stirling's series around the maximum is used for the prefactors.
 pub(super) const LARGE: f64 = 8.5;
-/// Smallest parameter for which the incomplete gamma function uses an expansion around its transition (Temme 1979).
+/// The smallest parameter for which the incomplete gamma function is expanded around its transition (Temme 1979).
 pub(super) const HUGE: f64 = 1e6;
-/// Relative change at which series and fractions stop.
+/// The relative change below which series and continued fractions stop.
 const TOLERANCE: f64 = 1e-17;
-/// Largest number of steps. It exceeds the square root of any parameter below `HUGE`.
+/// The largest number of terms. It exceeds the square root of every parameter below `HUGE`.
 const MAX_STEPS: usize = 100_000;
 
 /// Returns `log(1 + t) - t` without cancellation.
@@ -17,7 +17,7 @@ pub(super) fn log1p_minus(t: f64) -> f64 {
     if t.abs() > 0.3 {
         return libm::log1p(t) - t;
     }
-    // With s = t / (2 + t): log1p(t) = 2 atanh(s) and t = 2 s + s t, so the difference is 2 (s^3/3 + ...) - s t.
+    // With s = t / (2 + t), log1p(t) = 2 atanh(s) and t = 2 s + s t. The difference is therefore 2 (s^3/3 + ...) - s t.
     let s = t / (2.0 + t);
     let z = s * s;
     let mut sum = 0.0;
@@ -36,7 +36,7 @@ pub(super) fn stirling(x: f64) -> f64 {
 fn gamma_prefactor(a: f64, x: f64) -> f64 {
     if a < LARGE {
         if a < 1.0 {
-            // Gamma(a) is large for small a, and its reciprocal is a / Gamma(a + 1).
+            // For small a, Gamma(a) is large, and its reciprocal is a / Gamma(a + 1).
             return a * libm::exp(a * libm::log(x) - x - lgamma(a + 1.0));
         }
         return libm::pow(x, a) * libm::exp(-x) / libm::tgamma(a);
@@ -73,7 +73,7 @@ fn gamma_p_q(a: f64, x: f64) -> (f64, f64) {
             }
         }
         let p = (gamma_prefactor(a, x) * sum).min(1.0);
-        // For small a and x the upper function is 1 minus a number close to 1, so it is computed directly.
+        // For small a and x, the upper function is 1 minus a number close to 1. It is therefore computed directly.
         let q = if a < 1.0 && p > 0.5 {
             gamma_q_small(a, x)
         } else {
@@ -81,7 +81,7 @@ fn gamma_p_q(a: f64, x: f64) -> (f64, f64) {
         };
         return (p, q);
     }
-    // Lentz's evaluation of the continued fraction.
+    // Lentz's method evaluates the continued fraction.
     let mut b = x + 1.0 - a;
     let mut c = 1e300;
     let mut d = 1.0 / b;
@@ -102,8 +102,8 @@ fn gamma_p_q(a: f64, x: f64) -> (f64, f64) {
     (1.0 - q, q)
 }
 
-/// Returns `Q(a, x)` for `a < 1` and `x < 2` as `1 - x^a / Gamma(a + 1) (1 + a sum)`, with both differences from 1
-/// formed directly.
+/// Returns `Q(a, x)` for `a < 1` and `x < 2` as `1 - x^a / Gamma(a + 1) (1 + a sum)`. Both differences from 1 are
+/// computed without cancellation.
 fn gamma_q_small(a: f64, x: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 0.0;
@@ -119,7 +119,8 @@ fn gamma_q_small(a: f64, x: f64) -> f64 {
     -(u + (1.0 + u) * a * sum)
 }
 
-/// Returns both functions for large `a`, by Temme's uniform expansion with the terms that matter beyond `a = 1e6`.
+/// Returns the lower and the upper function for large `a`, by Temme's uniform expansion. Only the terms that matter for
+/// `a > 1e6` are included.
 fn gamma_transition(a: f64, x: f64) -> (f64, f64) {
     let t = (x - a) / a;
     let square = -2.0 * log1p_minus(t);
@@ -128,7 +129,7 @@ fn gamma_transition(a: f64, x: f64) -> (f64, f64) {
     let c0 =
         -1.0 / 3.0 + eta * (1.0 / 12.0 + eta * (-2.0 / 135.0 + eta * (1.0 / 864.0 + eta / 2835.0)));
     let c1 = -1.0 / 540.0 + eta * (-1.0 / 288.0 + eta / 378.0);
-    // For |eta| above 0.1 the exponential vanishes.
+    // If |eta| exceeds 0.1, the exponential vanishes.
     let rest = if eta.abs() < 0.1 {
         libm::exp(-y) / (2.0 * PI * a).sqrt() * (c0 + c1 / a)
     } else {
@@ -143,13 +144,13 @@ fn nonzero(x: f64) -> f64 {
 }
 
 /// Returns the regularised lower incomplete gamma function `P(a, x)`, for `a, x >= 0`. The relative error is below
-/// 1e-13, and below 1e-11 for `a > 1e6`.
+/// 1e-13. For `a > 1e6` it is below 1e-11.
 pub fn gamma_p(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).0
 }
 
-/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. The function is as
-/// accurate as [`gamma_p`].
+/// Returns the regularised upper incomplete gamma function `Q(a, x) = 1 - P(a, x)`, for `a, x >= 0`. The accuracy is
+/// the same as for [`gamma_p`].
 pub fn gamma_q(a: f64, x: f64) -> f64 {
     gamma_p_q(a, x).1
 }
@@ -159,7 +160,7 @@ fn beta_prefactor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if a < LARGE || b < LARGE {
         return libm::exp(a * libm::log(x) + b * log_of_complement(x, y) - lbeta(a, b));
     }
-    // Around the maximum x0 = a / (a + b) the linear terms cancel exactly.
+    // Around the maximum x0 = a / (a + b), the linear terms cancel exactly.
     let distance = x * b - y * a;
     let (u, v) = (distance / a, -distance / b);
     let sum = a + b;
@@ -168,7 +169,7 @@ fn beta_prefactor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     libm::exp(exponent + series) * (a / sum * b / (2.0 * PI)).sqrt()
 }
 
-/// Uses the more accurate of `x` and `y = 1 - x`.
+/// Returns `log y`, computed from `x` or from `y = 1 - x`, whichever is more accurate.
 fn log_of_complement(x: f64, y: f64) -> f64 {
     if x < 0.5 {
         libm::log1p(-x)
@@ -195,12 +196,14 @@ pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// Returns the x at which the regularised incomplete beta function is p, by bisection, or NaN for invalid shapes.
+/// Returns the number x at which the regularised incomplete beta function equals p. The number is found by bisection.
+/// The result is NaN for invalid shapes.
 pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    // Doubles from 0 to 1 are ordered like their bits. At most 62 halvings suffice, however close the quantile is to 0.
+    // The doubles from 0 to 1 have the same order as their bit patterns. At most 62 bisections suffice, even if the
+    // quantile is very close to 0.
     let (mut low, mut high) = (0, 1f64.to_bits());
     while high - low > 1 {
         let middle = low + (high - low) / 2;

@@ -1,5 +1,5 @@
-//! Numbers with their derivatives with respect to two parameters, up to the second order. Functions of shape parameters
-//! are sums of series and continued fractions of these numbers, differentiated term by term.
+//! Numbers with their derivatives with respect to two parameters, up to second order. Functions of shape parameters are
+//! computed as series or continued fractions of such numbers, which differentiates every term.
 
 use super::incomplete::{HUGE, LARGE, log1p_minus, stirling};
 use super::{digamma, lbeta, lgamma, log1m_exp, log1p_exp, trigamma};
@@ -13,13 +13,13 @@ pub struct Jet {
     pub value: f64,
     /// The derivatives with respect to the first and the second parameter.
     pub first: [f64; 2],
-    /// The second derivatives: with respect to the first parameter twice, to both parameters, and to the second
-    /// parameter twice.
+    /// The second derivatives: first twice with respect to the first parameter, then with respect to both parameters,
+    /// then twice with respect to the second parameter.
     pub second: [f64; 3],
 }
 
 impl Jet {
-    /// Creates a number that depends on no parameter.
+    /// Creates a number that depends on neither parameter.
     pub const fn constant(value: f64) -> Self {
         Self {
             value,
@@ -102,7 +102,7 @@ impl Jet {
         }
     }
 
-    /// Returns the logarithms of both tails for a value at a bound, where all derivatives are 0.
+    /// Returns the logarithms of both tails if the value is at a bound. All derivatives are 0 there.
     fn bounds(lower: bool) -> (Self, Self) {
         let (none, all) = (Self::constant(f64::NEG_INFINITY), Self::constant(0.0));
         if lower { (none, all) } else { (all, none) }
@@ -178,11 +178,12 @@ impl Mul<f64> for Jet {
     }
 }
 
-/// Largest shape with a continued fraction around its median, where the number of steps grows with the square root.
+/// The largest shape for which the continued fraction is used around the median. The number of steps there grows with
+/// the square root of the shape.
 const LARGEST_SHAPE: f64 = 1e12;
 
-/// Returns the largest number of steps for parameters of size `a`. A series or fraction that needs more steps either
-/// ends soon, far from the median, or does not end.
+/// Returns the largest number of steps for parameters of size `a`. Far from the median, a series or continued fraction
+/// converges in fewer steps. One that exceeds the limit does not converge.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()
@@ -192,8 +193,8 @@ fn most_steps(a: f64) -> usize {
     20_000 + around_the_median as usize
 }
 
-/// The rule to stop some steps after the value has converged. The derivatives converge later, by a power of the number
-/// of steps.
+/// A stopping rule that takes some further steps after the value has converged. The derivatives converge later than the
+/// value, by a power of the number of steps.
 #[derive(Default)]
 struct Convergence {
     steps: usize,
@@ -210,7 +211,8 @@ impl Convergence {
     }
 }
 
-/// Evaluates a continued fraction from its first factors by Lentz's method. `step` returns numerator and denominator.
+/// Evaluates a continued fraction from its first factors by Lentz's method. `step` returns the numerator and the
+/// denominator of each further factor.
 fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet {
     let [mut h, mut c, mut d] = start;
     let mut done = Convergence::default();
@@ -220,7 +222,7 @@ fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet 
         c = (b + numerator / c).nonzero();
         let factor = d * c;
         h = h * factor;
-        // A numerator may vanish by chance while its derivative does not.
+        // A numerator may vanish by chance, although its derivative does not.
         let still = |i: usize| factor.first[i].abs() <= 8e-16 * (c.first[i] * d.value).abs();
         let converged = (factor.value - 1.0).abs() <= 3e-16 && still(0) && still(1);
         if done.reached(converged) || factor.value.is_nan() {
@@ -230,7 +232,7 @@ fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet 
     h
 }
 
-/// Returns the logarithms of the lower and the upper regularised incomplete gamma function for `a > 0` and `x >= 0`,
+/// Returns the logarithms of the lower and the upper regularised incomplete gamma functions for `a > 0` and `x >= 0`,
 /// with derivatives with respect to `a`.
 pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     let both_infinite = a.is_infinite() && x.is_infinite();
@@ -240,13 +242,13 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     if a > HUGE && ((x - a) / a).abs() < TRANSITION {
         return transition(a, x);
     }
-    // For larger x the terms of the fraction overflow.
+    // For larger x, the terms of the continued fraction overflow.
     if x == 0.0 || x > 1e300 || a.is_infinite() {
         return Jet::bounds(x < a);
     }
     let log_x = libm::log(x);
     let shape = Jet::parameter(a, 0);
-    // log of x^a e^-x / Gamma(a)
+    // This is the logarithm of x^a e^-x / Gamma(a).
     let front = if a < LARGE {
         a * log_x - x - lgamma(a)
     } else {
@@ -283,8 +285,8 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     (upper.log1m_exp(), upper)
 }
 
-/// Range of |x / a - 1| in which large shapes use the expansion. Outside this range, series and fraction end within
-/// hundreds of steps.
+/// The largest |x / a - 1| for which large shapes use the expansion. Outside this range, the series and the continued
+/// fraction converge within hundreds of steps.
 const TRANSITION: f64 = 0.25;
 
 /// The coefficients of x / a = 1 + η + η²/3 + …, where η²/2 = x / a - 1 - log(x / a).
@@ -336,8 +338,8 @@ fn polynomial(coefficients: &[f64], x: Jet) -> Jet {
     terms.fold(Jet::constant(0.0), |sum, &c| sum * x + c)
 }
 
-/// Computes both tails for large `a` and `x` near it, by Temme's uniform expansion (1979). The tail on the side of `x`
-/// is `e^-y (erfcx(±root) / 2 ± rest)`.
+/// Computes both tails for large `a`, with `x` near `a`, by Temme's uniform expansion (1979). The tail on the side of
+/// `x` is `e^-y (erfcx(±root) / 2 ± rest)`.
 fn transition(a: f64, x: f64) -> (Jet, Jet) {
     let t = (x - a) / a;
     let square = -log1p_minus(t);
@@ -346,7 +348,7 @@ fn transition(a: f64, x: f64) -> (Jet, Jet) {
         first: [-libm::log1p(t), 0.0],
         second: [1.0 / a, 0.0, 0.0],
     };
-    // η from the ratio, by the inverse of its series.
+    // η is computed from the ratio, starting from the inverse of its series.
     let eta = (2.0 * square).sqrt().copysign(t);
     let ratio = polynomial(&RATIO, Jet::parameter(eta, 1));
     let slope = 1.0 / ratio.first[1];
@@ -393,13 +395,13 @@ fn half_erfcx(r: Jet) -> Jet {
     sum * (0.5 / PI.sqrt())
 }
 
-/// Removes rounding errors that lift a log probability above 0.
+/// Sets a log probability to 0 if rounding errors have lifted it above 0.
 fn capped(x: Jet) -> Jet {
     if x.value > 0.0 { x.with_value(0.0) } else { x }
 }
 
 /// Returns the logarithm of the regularised incomplete beta function `I_x(a, b)` at `x = inv_logit(t)`, with
-/// derivatives with respect to `a` and `b`. For the upper tail, exchange `a` and `b` and negate `t`.
+/// derivatives with respect to `a` and `b`. To compute the upper tail, exchange `a` and `b` and negate `t`.
 pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     let legal = a > 0.0 && b > 0.0 && a.is_finite() && b.is_finite() && !t.is_nan();
     if !legal {
@@ -415,7 +417,7 @@ pub fn log_inc_beta(a: f64, b: f64, t: f64) -> Jet {
     log_beta_tail(p, q, at)
 }
 
-/// Returns the logarithm of `I_x(a, b)`. `at` has log x, log y, x and y = 1 - x.
+/// Returns the logarithm of `I_x(a, b)`. `at` contains log x, log y, x and y, where y = 1 - x.
 fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
     let [log_x, log_y, x, y] = at;
     let front = a * log_x + b * log_y + (a + b).lgamma() - a.lgamma() - b.lgamma();
@@ -423,7 +425,7 @@ fn log_beta_tail(a: Jet, b: Jet, at: [Jet; 4]) -> Jet {
         [a.value, b.value],
         at.map(|part| part.value),
     ));
-    // This fraction converges for x below the mean, and the other one above.
+    // This continued fraction converges for x below the mean, and the other fraction converges for x above the mean.
     if x.value <= (a.value + 1.0) / (a.value + b.value + 2.0) {
         capped(front - a.ln() + beta_fraction(a, b, x).ln())
     } else {
@@ -435,7 +437,7 @@ fn log_beta_front([a, b]: [f64; 2], [log_x, log_y, x, y]: [f64; 4]) -> f64 {
     if a < LARGE || b < LARGE {
         return a * log_x + b * log_y - lbeta(a, b);
     }
-    // Around the maximum the linear terms cancel exactly.
+    // Around the maximum, the linear terms cancel exactly.
     let distance = x * b - y * a;
     let sum = a + b;
     let series = stirling(sum) - stirling(a) - stirling(b);
@@ -449,7 +451,7 @@ fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     let start = (one - sum * x / (a + 1.0)).nonzero().recip();
     let most = most_steps(sum.value);
     lentz([start, one, start], most, |k| {
-        // Even and odd numerators alternate.
+        // The numerators have two forms, for even and for odd indices.
         let m = (0.5 * k).floor();
         let even = k % 2.0 == 1.0;
         let m = if even { m + 1.0 } else { m };
@@ -462,8 +464,8 @@ fn beta_fraction(a: Jet, b: Jet, x: Jet) -> Jet {
     })
 }
 
-/// Returns the logarithm of the distribution function of Student's t at `z`, with derivatives with respect to the
-/// degrees of freedom.
+/// Returns the logarithm of the distribution function of Student's t distribution at `z`, with derivatives with respect
+/// to the degrees of freedom.
 pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if nu.is_nan() || z.is_nan() || nu <= 0.0 || nu.is_infinite() {
         return Jet::nan();
@@ -475,7 +477,7 @@ pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
         return Jet::constant(-LN_2);
     }
     let freedom = Jet::parameter(nu, 0);
-    // Twice the smaller tail is the incomplete beta function at ν / (ν + z²).
+    // At ν / (ν + z²), the incomplete beta function is twice the smaller tail.
     let t = freedom.ln() + -2.0 * libm::log(z.abs());
     let (down, up) = (libm::exp(-t.value), libm::exp(t.value));
     let (x, y) = (1.0 / (1.0 + down), 1.0 / (1.0 + up));
@@ -486,8 +488,8 @@ pub fn log_student_cdf(nu: f64, z: f64) -> Jet {
     if z < 0.0 { far } else { far.log1m_exp() }
 }
 
-/// Returns `log I_v(x)` for `v > -1` and `x >= 0`, where I is the modified Bessel function of the first kind, with
-/// derivatives with respect to its order `v`.
+/// Returns `log I_v(x)` for `v > -1` and `x >= 0`, with derivatives with respect to the order `v`. I is the modified
+/// Bessel function of the first kind.
 pub fn log_bessel_i(v: f64, x: f64) -> Jet {
     let value = super::log_modified_bessel_first_kind(v, x);
     if value.is_nan() {
@@ -525,7 +527,7 @@ fn hankel(v: Jet, x: f64) -> Jet {
     sum
 }
 
-/// Sums the power series of `I_v(x) (x/2)^-v Γ(v + 1)`. Returns a sum and the logarithm of its scale.
+/// Sums the power series of `I_v(x) (x/2)^-v Γ(v + 1)`. Returns the scaled sum and the logarithm of its scale.
 fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     let z = 0.25 * x * x;
     let mut term = Jet::constant(1.0);
@@ -547,7 +549,7 @@ fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     (sum, scale)
 }
 
-/// Computes Debye's uniform expansion of `log I_v(x)` up to a constant, because callers use only its derivatives.
+/// Computes Debye's uniform expansion of `log I_v(x)` up to a constant. Callers use only the derivatives.
 fn debye(v: Jet, x: f64) -> Jet {
     let z = v.recip() * x;
     let square = z * z + 1.0;

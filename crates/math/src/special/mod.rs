@@ -1,7 +1,7 @@
-//! Scalar special functions, for interpreters and for the rare arguments of the vector functions.
+//! Scalar special functions. Interpreters call them, and vector functions use them for rare arguments.
 //!
-//! Arguments outside a function's domain give NaN. If a vector function exists, the scalar function uses the
-//! same algorithm.
+//! If an argument is outside the domain of a function, the result is NaN. If a vector function exists, the scalar
+//! function uses the same algorithm.
 
 mod bessel;
 mod exponential;

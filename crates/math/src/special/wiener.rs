@@ -1,16 +1,16 @@
-//! The density of the time at which a Wiener process leaves an interval.
+//! The density of the time at which a Wiener process first leaves an interval.
 
 use std::f64::consts::PI;
 
-/// Time below which the series of images of the start converges faster than the series of waves.
+/// The time below which the series of images of the starting point converges faster than the Fourier series.
 const SHORT: f64 = 0.4;
 
-/// Number of terms after which the next one is negligible in either series.
+/// The number of terms after which further terms are negligible, in either series.
 const TERMS: i32 = 9;
 
 /// Returns the density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through
-/// 0, with its derivatives of the given orders with respect to `w`. All results are divided by the exponential of the
-/// returned number.
+/// 0, with its derivatives of the given orders with respect to `w`. All results are scaled: their values are the
+/// returned values times the exponential of the returned number.
 fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) {
     if x < SHORT {
         let root = x.sqrt();
@@ -44,11 +44,11 @@ fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) 
     (sums, -0.5 * PI * PI * x)
 }
 
-/// Computes Hermite's polynomial of the normal density.
+/// Computes the Hermite polynomial that belongs to the normal density.
 fn hermite(n: u32, z: f64) -> f64 {
     let (mut before, mut now) = (0.0, 1.0);
     for k in 0..n {
-        // A negligible factor may be infinite, and 0 times infinity is NaN.
+        // A negligible factor may be infinite, and the product of 0 and infinity is NaN.
         let last = if k == 0 { 0.0 } else { f64::from(k) * before };
         (before, now) = (now, z * now - last);
     }
@@ -59,8 +59,8 @@ fn legal(x: f64, w: f64) -> bool {
     x > 0.0 && x.is_finite() && w > 0.0 && w < 1.0
 }
 
-/// Returns the logarithm of the density of the time at which a Wiener process that starts at `w` in (0, 1) leaves
-/// this interval through 0, or NaN for `x <= 0`.
+/// Returns the logarithm of the density of an exit time at `x`, or NaN for `x <= 0`. It is the time at which a Wiener
+/// process that starts at `w` in (0, 1) leaves this interval through 0.
 pub fn log_wiener(x: f64, w: f64) -> f64 {
     if !legal(x, w) {
         return f64::NAN;
@@ -69,9 +69,9 @@ pub fn log_wiener(x: f64, w: f64) -> f64 {
     scale + libm::log(sum)
 }
 
-/// Returns the `order`-th derivative with respect to `w` of the density of [`log_wiener`], divided by that density. The
+/// Returns the `order`-th derivative with respect to `w` of the density in [`log_wiener`], divided by that density. The
 /// density satisfies the diffusion equation, so its derivative with respect to time is half its second derivative with
-/// respect to position.
+/// respect to the starting point.
 pub fn wiener_ratio(x: f64, w: f64, order: u32) -> f64 {
     if !legal(x, w) {
         return f64::NAN;

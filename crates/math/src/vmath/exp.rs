@@ -4,11 +4,11 @@ use super::poly;
 use crate::simd::F64x8;
 use std::f64::consts::{LN_2, LOG2_E};
 
-/// `ln 2` in two parts. The first has 33 bits, so its product with an exponent is exact.
+/// `ln 2` as a sum of two parts. The first part has 33 bits, so its product with an exponent is exact.
 pub(super) const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 pub(super) const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The error is 1.0e-16.
+/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The approximation error is 1.0e-16.
 #[rustfmt::skip]
 const EXP: [f64; 10] = [
     0.5000000000000001, 0.16666666666666669, 0.041666666666624164, 0.008333333333330065,
@@ -16,7 +16,7 @@ const EXP: [f64; 10] = [
     2.7620075879983367e-07, 2.5100375832561234e-08,
 ];
 
-/// Limits the argument of an exponential to the range of the reduction. Preserves NaN.
+/// Limits the argument of an exponential to the range of the reduction. A NaN is preserved.
 #[inline(always)]
 fn clamp<V: F64x8>(x: V, low: f64, high: f64) -> V {
     V::splat(high).min(V::splat(low).max(x))
@@ -41,21 +41,22 @@ pub(super) fn exp_parts<V: F64x8>(x: V, low: V) -> (V, V) {
     (t + V::splat(1.0), n)
 }
 
-/// Returns `e^x`. The error is below 1.
+/// Returns `e^x`. The error is below 1 ulp.
 #[inline(always)]
 pub fn exp<V: F64x8>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -750.0, 720.0), None);
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// Returns `e^x` for `x <= 0`, and 0 below -708, where results are close to `2^-1022`. The function is cheaper than
-/// [`exp`]. The error is below 1.
+/// Returns `e^x` for `x <= 0`. Below -708, where `e^x` is close to `2^-1022`, the result is 0. The function is cheaper
+/// than [`exp`]. The error is below 1 ulp.
 #[inline(always)]
 pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     let least = V::splat(-708.0);
     let bias = V::splat(6_755_399_441_055_744.0 + 1023.0);
     let a = least.max(x);
-    // Adding the bias rounds to an integer, in the bits from which the power of 2 is made.
+    // Adding the bias rounds the number to an integer. The integer is stored in the bits from which the power of 2 is
+    // computed.
     let sum = a.fma(V::splat(LOG2_E), bias);
     let n = sum - bias;
     let r = n.fma(V::splat(-LN2_LOW), n.fma(V::splat(-LN2_HIGH), a));
@@ -64,7 +65,7 @@ pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     V::select(x.lt(least), V::zero(), power)
 }
 
-/// Returns `2^x`. The error is below 1.5.
+/// Returns `2^x`. The error is below 1.5 ulp.
 #[inline(always)]
 pub fn exp2<V: F64x8>(x: V) -> V {
     let x = clamp(x, -1080.0, 1030.0);
@@ -78,16 +79,16 @@ pub fn exp2<V: F64x8>(x: V) -> V {
 #[inline(always)]
 fn scaled_expm1<V: F64x8>(x: V, shift: f64) -> V {
     let (t, n) = reduced(x, None);
-    // e^x - 1 = 2^n (t + (1 - 2^-n)), in which the bracket is exact.
+    // The identity is e^x - 1 = 2^n (t + (1 - 2^-n)), where the inner difference is exact.
     let one = V::splat(1.0);
     let w = one - one.scale_pow2(-n);
     (t + w).scale_pow2(n - V::splat(shift))
 }
 
-/// Returns `e^x - 1`, accurate for small `x`. The error is below 2.
+/// Returns `e^x - 1`, accurate for small `x`. The error is below 2 ulp.
 #[inline(always)]
 pub fn expm1<V: F64x8>(x: V) -> V {
-    // The result has the sign of the argument, also for zeros.
+    // The result has the sign of the argument, even if it is zero.
     scaled_expm1(clamp(x, -40.0, 720.0), 0.0).copysign(x)
 }
 
@@ -96,22 +97,22 @@ pub fn expm1<V: F64x8>(x: V) -> V {
 pub(super) fn exp_and_expm1<V: F64x8>(x: V) -> (V, V) {
     let (t, n) = reduced(clamp(x, -750.0, 720.0), None);
     let one = V::splat(1.0);
-    // Below -40 the difference is -1 to all digits, and the limit keeps 2^-n finite.
+    // Below -40, the difference is -1 to full precision. The limit keeps 2^-n finite.
     let m = V::splat(-60.0).max(n);
     let w = one - one.scale_pow2(-m);
     ((t + one).scale_pow2(n), (t + w).scale_pow2(m))
 }
 
-/// Returns the hyperbolic sine. The error is below 2.5.
+/// Returns the hyperbolic sine. The error is below 2.5 ulp.
 #[inline(always)]
 pub fn sinh<V: F64x8>(x: V) -> V {
-    // With h = (e^|x| - 1) / 2: sinh |x| = h + h / (2h + 1).
+    // With h = (e^|x| - 1) / 2, sinh |x| = h + h / (2h + 1).
     let h = scaled_expm1(clamp(x.abs(), 0.0, 720.0), 1.0);
     let g = V::splat(1e300).min(h);
     (h + g / (g + g + V::splat(1.0))).copysign(x)
 }
 
-/// Returns the hyperbolic cosine. The error is below 1.5.
+/// Returns the hyperbolic cosine. The error is below 1.5 ulp.
 #[inline(always)]
 pub fn cosh<V: F64x8>(x: V) -> V {
     let (t, n) = reduced(clamp(x.abs(), 0.0, 720.0), None);
@@ -120,7 +121,7 @@ pub fn cosh<V: F64x8>(x: V) -> V {
     h + V::splat(0.25) / h
 }
 
-/// Returns the hyperbolic tangent. The error is below 2.5.
+/// Returns the hyperbolic tangent. The error is below 2.5 ulp.
 #[inline(always)]
 pub fn tanh<V: F64x8>(x: V) -> V {
     let a = clamp(x.abs(), 0.0, 20.0);
@@ -128,7 +129,7 @@ pub fn tanh<V: F64x8>(x: V) -> V {
     (t / (t + V::splat(2.0))).copysign(x)
 }
 
-/// Returns the logistic function `1 / (1 + e^-x)`. The error is below 2.
+/// Returns the logistic function `1 / (1 + e^-x)`. The error is below 2 ulp.
 #[inline(always)]
 pub fn inv_logit<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);

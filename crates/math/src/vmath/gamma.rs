@@ -6,7 +6,8 @@ use crate::constants::HALF_LOG_TWO_PI;
 use crate::simd::F64x8;
 use crate::special;
 
-/// The coefficients of `lgamma(y) / (y - 2)` in powers of `y - 2`, for `y` in `[1.5, 2.5]`. The error is 6.0e-19.
+/// The coefficients of `lgamma(y) / (y - 2)` in powers of `y - 2`, for `y` in `[1.5, 2.5]`. The approximation error is
+/// 6.0e-19.
 #[rustfmt::skip]
 const LGAMMA: [f64; 19] = [
     0.42278433509846713, 0.32246703342411326, -0.0673523010531981, 0.02058080842778038,
@@ -17,14 +18,15 @@ const LGAMMA: [f64; 19] = [
 ];
 
 /// The coefficients of `x (lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2)` in powers of `1 / x^2`, for `x >= 8.5`.
-/// The error is 1.8e-17.
+/// The approximation error is 1.8e-17.
 #[rustfmt::skip]
 const STIRLING: [f64; 6] = [
     0.08333333333333331, -0.00277777777768216, 0.0007936507127029832, -0.0005952129166201281,
     0.0008381814236805014, -0.0016796510732570889,
 ];
 
-/// The coefficients of `digamma(y) / (y - root)` in powers of `y - 3/2`, for `y` in `[1, 2]`. The error is 3.4e-18.
+/// The coefficients of `digamma(y) / (y - root)` in powers of `y - 3/2`, for `y` in `[1, 2]`. The approximation error
+/// is 3.4e-18.
 #[rustfmt::skip]
 const DIGAMMA: [f64; 23] = [
     0.9510558760318328, -0.4236274212814606, 0.24054248424078697, -0.14840492305388092,
@@ -38,23 +40,23 @@ const DIGAMMA: [f64; 23] = [
 /// The positive root of the digamma function as a sum of two numbers.
 const DIGAMMA_ROOT: (f64, f64) = (1.4616321449683622, 9.549995429965697e-17);
 
-/// The coefficients of `x^2 (log x - 1 / (2 x) - digamma(x))` in powers of `1 / x^2`, for `x >= 8`. The error is
-/// 4.7e-16.
+/// The coefficients of `x^2 (log x - 1 / (2 x) - digamma(x))` in powers of `1 / x^2`, for `x >= 8`. The approximation
+/// error is 4.7e-16.
 #[rustfmt::skip]
 const DIGAMMA_FAR: [f64; 6] = [
     0.08333333333333287, -0.008333333331168558, 0.003968252342841618, -0.004166217650696711,
     0.007519088230738725, -0.01771116041565208,
 ];
 
-/// The coefficients of `x^2 (x trigamma(x) - 1 - 1 / (2 x))` in powers of `1 / x^2`, for `x >= 8`. The error is
-/// 1.3e-16.
+/// The coefficients of `x^2 (x trigamma(x) - 1 - 1 / (2 x))` in powers of `1 / x^2`, for `x >= 8`. The approximation
+/// error is 1.3e-16.
 #[rustfmt::skip]
 const TRIGAMMA_FAR: [f64; 7] = [
     0.16666666666666655, -0.03333333333249287, 0.023809522943893217, -0.03333299706371179,
     0.0756948131023417, -0.2469974095407786, 0.85868801071673,
 ];
 
-/// Smallest argument for Stirling's series.
+/// The smallest argument for which Stirling's series is used.
 const FAR: f64 = 8.5;
 #[inline(always)]
 pub(crate) fn stirling<V: F64x8>(x: V) -> V {
@@ -62,16 +64,16 @@ pub(crate) fn stirling<V: F64x8>(x: V) -> V {
     w * poly(w * w, &STIRLING)
 }
 
-/// Returns the logarithm of the absolute value of the gamma function. The logarithm is infinite at the poles. For `x >
-/// 0` the error is below 5. Near the zero at 1, the relative error is also below 5. A scalar routine handles negative
-/// lanes.
+/// Returns the logarithm of the absolute value of the gamma function. The result is infinite at the poles. For `x > 0`
+/// the error is below 5 ulp, even near the zero at 1. A scalar routine handles negative arguments.
 #[inline(always)]
 pub fn lgamma<V: F64x8>(x: V) -> V {
     let (half, one, two) = (V::splat(0.5), V::splat(1.0), V::splat(2.0));
     let far = x.ge(V::splat(FAR));
-    // y in [1.5, 2.5): lgamma(x) = lgamma(y) + log of the steps between, or minus for steps upwards.
+    // With y in [1.5, 2.5), lgamma(x) is lgamma(y) plus the logarithm of the factors between y and x, or minus the
+    // logarithm if x < y.
     let k = V::select(far, V::zero(), x.round() - two);
-    // The distance to 2 loses no digits of x.
+    // The distance to 2 is computed without losing digits of x.
     let mut d = (x - k) - two;
     let mut steps = one;
     let mut i = 1;
@@ -107,13 +109,14 @@ pub fn lgamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Returns the derivative of `lgamma`. The derivative is NaN at the poles. For `x > 0` the error is below 4 (relative,
-/// also near the root 1.46). A scalar routine handles negative lanes.
+/// Returns the derivative of `lgamma`. The result is NaN at the poles. For `x > 0` the error is below 4 ulp, even near
+/// the root at 1.46. A scalar routine handles negative arguments.
 #[inline(always)]
 pub fn digamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
     let far = x.ge(V::splat(8.0));
-    // y in [1, 2): digamma(x) = digamma(y) + 1/(x-1) + ... + 1/y, where the sum is one fraction.
+    // With y in [1, 2), digamma(x) = digamma(y) + 1/(x-1) + ... + 1/y. The sum of reciprocals is computed as one
+    // fraction.
     let k = x.floor() - one;
     let near = V::select(far, one, x);
     let (mut numerator, mut denominator) = (V::zero(), one);
@@ -149,14 +152,14 @@ pub fn digamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Returns the second derivative of `lgamma`. The second derivative is infinite at the poles. For `x > 0` the error is
-/// below 4. A scalar routine handles negative lanes.
+/// Returns the second derivative of `lgamma`. The result is infinite at the poles. For `x > 0` the error is below 4
+/// ulp. A scalar routine handles negative arguments.
 #[inline(always)]
 pub fn trigamma<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
     let eight = V::splat(8.0);
-    // For low x, step upwards to [8, 9): trigamma(x) = 1/x^2 + 1/(x+1)^2 + ... + trigamma(x + k). The terms after the
-    // first form one fraction.
+    // Small x are increased to [8, 9): trigamma(x) = 1/x^2 + 1/(x+1)^2 + ... + trigamma(x + k). The terms after the
+    // first are computed as one fraction.
     let low = x.lt(eight);
     let (mut numerator, mut denominator) = (V::zero(), one);
     let mut w = V::select(low, x + one, x);
@@ -182,8 +185,8 @@ pub fn trigamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Returns `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`. For large x, where both terms have the size of `x log x`,
-/// the function uses the difference of Stirling's series.
+/// Returns `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`. For large x, both terms have the size of `x log x`, and
+/// the function uses the difference of the two Stirling series.
 #[inline(always)]
 pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -203,7 +206,7 @@ pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     V::select(infinite, x, result)
 }
 
-/// Returns the remainder of digamma after the logarithm and `-1 / (2 x)`, for `x >= 8`.
+/// Returns what remains of digamma after subtracting the logarithm and `-1 / (2 x)`, for `x >= 8`.
 #[inline(always)]
 fn digamma_rest<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
@@ -231,7 +234,7 @@ pub fn digamma_step<V: F64x8>(x: V, n: V) -> V {
     result
 }
 
-/// Returns the remainder of trigamma after `1 / x + 1 / (2 x²)`, for `x >= 8`.
+/// Returns what remains of trigamma after subtracting `1 / x + 1 / (2 x²)`, for `x >= 8`.
 #[inline(always)]
 fn trigamma_rest<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
@@ -260,13 +263,13 @@ pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
     result
 }
 
-/// Returns the logarithm of the beta function for `a, b >= 0`. The error is below 1e-14 times `1 + |result|` for
-/// arguments up to 1e3, and cancellation does not increase it if both are large.
+/// Returns the logarithm of the beta function for `a, b >= 0`. For arguments up to 1e3, the absolute error is below
+/// 1e-14 times `1 + |result|`. Cancellation does not increase the error if both arguments are large.
 #[inline(always)]
 pub fn lbeta<V: F64x8>(a: V, b: V) -> V {
     let p = a.min(b);
-    // Minimum and maximum return the second argument if either is NaN, so a NaN in the first must be preserved
-    // separately.
+    // The minimum and the maximum return the second argument if either argument is NaN, so a NaN in the first argument
+    // must be preserved separately.
     let q = V::select(a.is_nan(), a, a.max(b));
     let sum = p + q;
     let limit = V::splat(FAR);

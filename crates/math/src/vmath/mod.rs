@@ -1,12 +1,13 @@
 //! Special functions on eight lanes at once.
 //!
 //! Each function is generic over [`F64x8`] and `#[inline(always)]`, for use in kernels that
-//! [`simd_fn!`](crate::simd_fn) compiles. [`slices`] has ready versions over slices. Every function treats signed
-//! zeros, infinities, NaN, subnormal numbers and overflow as the C library does. The documentation of a function states
-//! its largest observed error against 60-digit references on the vector levels, in units in the last place of the
-//! result. The scalar level may be one unit worse without fused multiply-add.
+//! [`simd_fn!`](crate::simd_fn) compiles. The module [`slices`] contains versions that process whole slices. Every
+//! function treats signed zeros, infinities, NaN, subnormal numbers and overflow as the C library does. The
+//! documentation of a function states the largest error that was observed on the vector levels in comparison with
+//! 60-digit references. The unit (ulp) is a unit in the last place of the result. On processors without fused
+//! multiply-add, the scalar level may be worse by one ulp.
 //!
-//! `tools/coefficients.py` computes the polynomials by Chebyshev fits.
+//! The script `tools/coefficients.py` computes the coefficients of the polynomials by Chebyshev fits.
 
 mod exp;
 mod gamma;
@@ -30,12 +31,12 @@ pub use trig::{acos, asin, atan, atan2, cos, sin, sin_cos, tan};
 
 use crate::simd::F64x8;
 
-/// Evaluates the polynomial with the given coefficients, lowest first. Even and odd powers form two chains, to halve
-/// the latency.
+/// Evaluates the polynomial with the given coefficients, starting with the lowest power. Even and odd powers are
+/// evaluated as two independent chains, which halves the latency.
 #[inline(always)]
 fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
     let square = x * x;
-    // The chain with the highest power starts at N - 1, and the other one a power lower.
+    // The chain that contains the highest power starts at index N - 1, and the other chain starts one index lower.
     let mut first = V::splat(c[N - 1]);
     let mut second = V::splat(c[N - 2]);
     let mut i = N - 2;
@@ -45,7 +46,7 @@ fn poly<V: F64x8, const N: usize>(x: V, c: &[f64; N]) -> V {
         i -= 2;
     }
     if i == 1 {
-        // `second` contains c[1]..., and `first` the even powers without c[0].
+        // `second` contains the powers from c[1] on, and `first` contains the even powers without c[0].
         first = first.fma(square, V::splat(c[0]));
         second.fma(x, first)
     } else {

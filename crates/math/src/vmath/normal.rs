@@ -6,7 +6,7 @@ use super::poly;
 use crate::simd::F64x8;
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// The coefficients of `erf(x) / x - 1` in powers of `x^2`, for `|x| <= 1`. The error is 7.4e-18.
+/// The coefficients of `erf(x) / x - 1` in powers of `x^2`, for `|x| <= 1`. The approximation error is 7.4e-18.
 #[rustfmt::skip]
 const ERF: [f64; 12] = [
     0.12837916709551256, -0.37612638903183543, 0.11283791670945006, -0.02686617064323777,
@@ -14,8 +14,8 @@ const ERF: [f64; 12] = [
     1.6447424703317362e-06, -1.6208483801871705e-07, 1.3720064546777686e-08, -7.795898827002142e-10,
 ];
 
-/// The coefficients of `(1 + 2 x) e^(x^2) erfc(x)` in powers of `(x - 4) / (x + 4)`, for `x >= 0`. The error is
-/// 1.0e-17.
+/// The coefficients of `(1 + 2 x) e^(x^2) erfc(x)` in powers of `(x - 4) / (x + 4)`, for `x >= 0`. The approximation
+/// error is 1.0e-17.
 #[rustfmt::skip]
 const ERFCX: [f64; 25] = [
     1.2329951186255526, -0.13962111684056228, 0.015379652102619974, 0.06809705425466839,
@@ -28,7 +28,7 @@ const ERFCX: [f64; 25] = [
 ];
 
 /// The coefficients of `Phi^-1(p) / (p - 1/2)` in powers of `w - 5/2`, where `w = -log(4 p (1 - p))` is in `[0, 5]`.
-/// The error is 5.1e-18.
+/// The approximation error is 5.1e-18.
 #[rustfmt::skip]
 const QUANTILE: [f64; 23] = [
     4.24662693402934, 0.6976040487981089, -0.011815238760329671, -0.003543193025836773,
@@ -39,8 +39,8 @@ const QUANTILE: [f64; 23] = [
     1.3885862934733074e-17, 4.81089457674105e-19, -1.9489976470653483e-19,
 ];
 
-/// The numerator and denominator of the normal quantile in powers of `sqrt(-log p) - 1.6`, for `sqrt(-log p) <= 5`
-/// (Wichura 1988, algorithm AS 241, PPND16).
+/// The coefficients of the numerator and the denominator of the normal quantile in powers of `sqrt(-log p) - 1.6`, for
+/// `sqrt(-log p) <= 5` (Wichura 1988, algorithm AS 241, PPND16).
 const TAIL_NEAR: ([f64; 8], [f64; 8]) = (
     [
         1.4234371107496835,
@@ -63,7 +63,8 @@ const TAIL_NEAR: ([f64; 8], [f64; 8]) = (
         1.0507500716444169e-09,
     ],
 );
-/// The numerator and denominator of the normal quantile in powers of `sqrt(-log p) - 5`, for `sqrt(-log p) > 5`.
+/// The coefficients of the numerator and the denominator of the normal quantile in powers of `sqrt(-log p) - 5`, for
+/// `sqrt(-log p) > 5`.
 const TAIL_FAR: ([f64; 8], [f64; 8]) = (
     [
         6.657904643501103,
@@ -95,8 +96,8 @@ fn erfcx<V: F64x8>(x: V) -> V {
     poly(t, &ERFCX) / (V::splat(1.0) + (x + x))
 }
 
-/// Returns `e^(-factor a^2) scale erfcx(b)` for `a <= 40`, corrected for the rounding error of the square. `factor`
-/// must be a power of two.
+/// Returns `e^(-factor a^2) scale erfcx(b)` for `a <= 40`, corrected for the rounding error of `a^2`. `factor` must be
+/// a power of two.
 #[inline(always)]
 fn gaussian_tail<V: F64x8>(a: V, b: V, factor: f64, scale: f64) -> V {
     let (h, l) = a.mul_exact(a);
@@ -105,7 +106,7 @@ fn gaussian_tail<V: F64x8>(a: V, b: V, factor: f64, scale: f64) -> V {
     (p * (V::splat(scale) * erfcx(b))).scale_pow2(n)
 }
 
-/// Returns the error function. The error is below 1.5.
+/// Returns the error function. The error is below 1.5 ulp.
 #[inline(always)]
 pub fn erf<V: F64x8>(x: V) -> V {
     let one = V::splat(1.0);
@@ -115,7 +116,7 @@ pub fn erf<V: F64x8>(x: V) -> V {
     V::select(a.lt(one), near, far)
 }
 
-/// Returns the complementary error function. The error is below 4.
+/// Returns the complementary error function. The error is below 4 ulp.
 #[inline(always)]
 pub fn erfc<V: F64x8>(x: V) -> V {
     let a = V::splat(28.0).min(x.abs());
@@ -123,7 +124,7 @@ pub fn erfc<V: F64x8>(x: V) -> V {
     V::select(x.lt(V::zero()), V::splat(2.0) - tail, tail)
 }
 
-/// Returns the standard normal distribution function. The error is below 4.
+/// Returns the standard normal distribution function. The error is below 4 ulp.
 #[inline(always)]
 pub fn phi<V: F64x8>(x: V) -> V {
     let a = V::splat(39.5).min(x.abs());
@@ -131,19 +132,20 @@ pub fn phi<V: F64x8>(x: V) -> V {
     V::select(x.gt(V::zero()), V::splat(1.0) - tail, tail)
 }
 
-/// Returns the logarithm of the standard normal distribution function, accurate in both tails. The error is below 5.
+/// Returns the logarithm of the standard normal distribution function, which is accurate in both tails. The error is
+/// below 5 ulp.
 #[inline(always)]
 pub fn log_phi<V: F64x8>(x: V) -> V {
     let scaled = log_phi_scaled(x);
     V::select(x.le(V::zero()), scaled - V::splat(0.5) * x * x, scaled)
 }
 
-/// Returns the logarithm of the standard normal distribution function for `x >= 0`, and the logarithm of its product
-/// with `exp(x^2 / 2)` for `x < 0`. The error is below 5.
+/// Returns `log_phi(x)`, the logarithm of the standard normal distribution function, for `x >= 0`. For `x < 0`, the
+/// function returns `log_phi(x) + x^2 / 2`. The error is below 5 ulp.
 #[inline(always)]
 pub fn log_phi_scaled<V: F64x8>(x: V) -> V {
     let (zero, half, one) = (V::zero(), V::splat(0.5), V::splat(1.0));
-    // Below zero the result is log(erfcx / 2), and above zero log1p of minus the upper tail.
+    // For x below zero, the result is log(erfcx / 2). For x above zero, it is log1p of the negated upper tail.
     let lower = x.le(zero);
     let a = x.abs();
     let b = V::splat(1e300).min(a) * V::splat(FRAC_1_SQRT_2);
@@ -157,8 +159,8 @@ pub fn log_phi_scaled<V: F64x8>(x: V) -> V {
     log_sum(u, correction)
 }
 
-/// Returns the standard normal quantile, or NaN outside `[0, 1]`. The error is below 3 where `0.002 < p < 0.998`, and
-/// below 6 elsewhere.
+/// Returns the standard normal quantile, or NaN for `p` outside `[0, 1]`. The error is below 3 ulp for `0.002 < p <
+/// 0.998`, and below 6 ulp elsewhere.
 #[inline(always)]
 pub fn inv_phi<V: F64x8>(p: V) -> V {
     let (half, one) = (V::splat(0.5), V::splat(1.0));

@@ -1,15 +1,16 @@
 //! Special functions on sixteen `f32` lanes.
 //!
-//! The documentation of a function states its largest observed error against double precision on the vector levels, in
-//! units in the last place of the result. Infinities and NaN are treated as in the C library.
+//! The documentation of a function states the largest error that was observed on the vector levels in comparison with
+//! double precision. The unit (ulp) is a unit in the last place of the result. Infinities and NaN are treated as in the
+//! C library.
 
 use crate::simd::F32x16;
 
-/// `ln 2` in two parts. The first has 14 bits, so its product with an exponent is exact.
+/// `ln 2` as a sum of two parts. The first part has 14 bits, so its product with an exponent is exact.
 const LN2_HIGH: f32 = 0.693_115_23;
 const LN2_LOW: f32 = 3.194_618_5e-5;
 
-/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The error is 1.4e-9.
+/// The coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`. The approximation error is 1.4e-9.
 const EXP: [f32; 6] = [
     0.5,
     0.166_666_67,
@@ -19,7 +20,8 @@ const EXP: [f32; 6] = [
     0.000_198_909_88,
 ];
 
-/// The coefficients of `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`. The error is 2.8e-8.
+/// The coefficients of `(log(1 + r) - r + r^2 / 2) / r^3` for `1 + r` in `[0.75, 1.5)`. The approximation error is
+/// 2.8e-8.
 const LOG: [f32; 9] = [
     0.333_333_34,
     -0.250_000_57,
@@ -43,7 +45,7 @@ fn poly<V: F32x16, const N: usize>(x: V, c: &[f32; N]) -> V {
     p
 }
 
-/// Limits the argument of an exponential to the range of the reduction. Preserves NaN.
+/// Limits the argument of an exponential to the range of the reduction. A NaN is preserved.
 #[inline(always)]
 fn clamp<V: F32x16>(x: V, low: f32, high: f32) -> V {
     V::splat(high).min(V::splat(low).max(x))
@@ -57,14 +59,14 @@ fn reduced<V: F32x16>(x: V) -> (V, V) {
     ((r * r).fma(poly(r, &EXP), r), n)
 }
 
-/// Returns `e^x`. The error is below 1.
+/// Returns `e^x`. The error is below 1 ulp.
 #[inline(always)]
 pub fn exp<V: F32x16>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -105.0, 90.0));
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// Returns `e^x - 1`, accurate for small `x`. The error is below 2.
+/// Returns `e^x - 1`, accurate for small `x`. The error is below 2 ulp.
 #[inline(always)]
 pub fn expm1<V: F32x16>(x: V) -> V {
     let (t, n) = reduced(clamp(x, -20.0, 90.0));
@@ -73,7 +75,7 @@ pub fn expm1<V: F32x16>(x: V) -> V {
     (t + w).scale_pow2(n).copysign(x)
 }
 
-/// Returns the hyperbolic tangent. The error is below 2.5.
+/// Returns the hyperbolic tangent. The error is below 2.5 ulp.
 #[inline(always)]
 pub fn tanh<V: F32x16>(x: V) -> V {
     let a = clamp(x.abs(), 0.0, 10.0);
@@ -83,7 +85,7 @@ pub fn tanh<V: F32x16>(x: V) -> V {
     (t / (t + V::splat(2.0))).copysign(x)
 }
 
-/// Returns the logistic function `1 / (1 + e^-x)`. The error is below 2.5.
+/// Returns the logistic function `1 / (1 + e^-x)`. The error is below 2.5 ulp.
 #[inline(always)]
 pub fn inv_logit<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
@@ -91,14 +93,14 @@ pub fn inv_logit<V: F32x16>(x: V) -> V {
     V::select(V::zero().le(x), one, e) / (one + e)
 }
 
-/// Returns `log(1 + f)` for `1 + f` in `[0.75, 1.5)`, as `(f, rest)`.
+/// Returns `log(1 + f) - f` for `1 + f` in `[0.75, 1.5)`.
 #[inline(always)]
 fn log1p_reduced<V: F32x16>(f: V) -> V {
     let square = f * f;
     (square * f).fma(poly(f, &LOG), V::splat(-0.5) * square)
 }
 
-/// Returns the natural logarithm. The error is below 1.5.
+/// Returns the natural logarithm. The error is below 1.5 ulp.
 #[inline(always)]
 pub fn log<V: F32x16>(x: V) -> V {
     let (e, m) = x.split_pow2();
@@ -107,12 +109,12 @@ pub fn log<V: F32x16>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f + low)
 }
 
-/// Returns `log(1 + x)`, accurate for small `x`. The error is below 2.
+/// Returns `log(1 + x)`, accurate for small `x`. The error is below 2 ulp.
 #[inline(always)]
 pub fn log1p<V: F32x16>(x: V) -> V {
     let one = V::splat(1.0);
     let u = one + x;
-    // The rounding error of the sum is exact, whichever term is the larger.
+    // The computed rounding error of the sum is exact, whichever term is larger.
     let back = u - one;
     let c = (one - (u - back)) + (x - back);
     let (e, m) = u.split_pow2();
@@ -125,7 +127,7 @@ pub fn log1p<V: F32x16>(x: V) -> V {
     e.fma(V::splat(LN2_HIGH), f + low).copysign(x)
 }
 
-/// Returns `log(1 + e^x)`. The error is below 2.5.
+/// Returns `log(1 + e^x)`. The error is below 2.5 ulp.
 #[inline(always)]
 pub fn log1p_exp<V: F32x16>(x: V) -> V {
     let tail = log1p(exp(-x.abs()));
@@ -134,8 +136,8 @@ pub fn log1p_exp<V: F32x16>(x: V) -> V {
 
 /// Returns ψ(x), the derivative of log Γ, for x from 1e-30 to 1e30. The error is below 7e-7 times max(1, |ψ(x)|).
 ///
-/// For x below 6 the function uses ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), whose sum is one fraction in u = x(x + 5). For
-/// larger x it uses Stirling's series.
+/// For x below 6, the function uses ψ(x) = ψ(x + 6) − Σ_{j<6} 1/(x + j), and computes the sum as one fraction in u =
+/// x(x + 5). For larger x, the function uses Stirling's series.
 #[inline(always)]
 pub fn digamma<V: F32x16>(x: V) -> V {
     let six = V::splat(6.0);
@@ -158,8 +160,8 @@ pub fn digamma<V: F32x16>(x: V) -> V {
 
 /// Returns Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
 ///
-/// For x below 6, the function multiplies six factors (x + j) / (x + s + j). For larger x it uses the difference of
-/// Stirling's series, in which log(1 + s/y) comes from an odd series, so that no digits cancel for large x.
+/// For x below 6, the function multiplies six factors (x + j) / (x + s + j). For larger x, it uses the difference of
+/// two Stirling series, where log(1 + s/y) is computed by an odd series so that no digits cancel for large x.
 #[inline(always)]
 pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
     let six = V::splat(6.0);
@@ -172,7 +174,7 @@ pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
         top = top * (small + j);
         bottom = bottom * (small + s + j);
     }
-    // At x = s = 0 the factor would be 0/0. The denominator is positive because x is.
+    // At x = s = 0 the factor would be 0/0. The denominator is otherwise positive, because x is positive.
     let factor = V::select(x.lt(six), top / bottom, one);
     let y = V::select(x.lt(six), x + six, x);
     let z = s / (y + y + s);
@@ -183,7 +185,7 @@ pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
         .fma(square, V::splat(2.0));
     let log1p = z * odd;
     let sum = y + s;
-    // 1/(12 (y+s)) − 1/(12 y) + 1/(360 y³) − 1/(360 (y+s)³)
+    // The sum is 1/(12 (y+s)) − 1/(12 y) + 1/(360 y³) − 1/(360 (y+s)³).
     let (a, b) = (one / sum, one / y);
     let tail = (a - b) * V::splat(1.0 / 12.0) - (a * a * a - b * b * b) * V::splat(1.0 / 360.0);
     let exponent = (y - V::splat(0.5)).fma(log1p, s.fma(log(sum), tail - s));
@@ -232,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Spreads the arguments evenly over the logarithms of a range.
+    /// Returns arguments that are evenly spaced in the logarithm over a range.
     fn spread(from: f64, to: f64) -> impl Iterator<Item = [f32; 16]> {
         (0..250).map(move |start| {
             std::array::from_fn(|i| {
@@ -302,7 +304,7 @@ mod tests {
             let mut worst: f64 = 0.0;
             for start in (0..STEPS).step_by(LANES32) {
                 let x: [f32; 16] = std::array::from_fn(|i| {
-                    // Half of the points are close to zero.
+                    // Half of the points lie close to zero.
                     let t = (start + i) as f64 / STEPS as f64;
                     let x = if i % 2 == 0 {
                         low + (high - low) * t

@@ -1,10 +1,11 @@
-//! Steps of the gamma family, compared with values of 700 digits, which `tools/oracle/gamma_steps.py` computes.
+//! Steps of the gamma function and its derivatives, compared with 700-digit values that `tools/oracle/gamma_steps.py`
+//! computes.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
 use jensen_math::vmath::slices;
 
-/// Each row has x, n, and the differences of log Γ, ψ and ψ′ between x + n and x.
+/// Each row contains x, n, and the differences of log Γ, ψ and ψ′ between x + n and x.
 #[rustfmt::skip]
 const STEPS: [[f64; 5]; 48] = [
     [0.03, 0.5, -2.9743633311526305, 32.03962927515465, -1108.2161931418837],
@@ -57,7 +58,8 @@ const STEPS: [[f64; 5]; 48] = [
     [1e+300, 350.0, 241771.4347643748, 3.5e-298, -0.0],
 ];
 
-/// For small numbers the error of log Γ is an error of log Γ itself. For large numbers it is relative to the step.
+/// For small numbers, the error of a step of log Γ is measured relative to log Γ itself. For large numbers, it is
+/// measured relative to the step.
 #[test]
 fn steps_keep_their_digits_however_far_out() {
     for [x, n, log_gamma, digamma, trigamma] in STEPS {

@@ -1,4 +1,4 @@
-//! The random numbers: known values, independence of the layout, and distribution.
+//! Tests of the random numbers: known values, independence of the memory layout, and the distribution.
 
 use jensen_math::rng::{Purpose, Stream, fill_normals, fill_uniforms, permutation, philox};
 use jensen_math::simd::Simd;
@@ -8,7 +8,7 @@ const PURPOSE: Purpose = Purpose::new("test");
 
 #[test]
 fn philox_gives_the_published_answers() {
-    // From Random123, kat_vectors, "philox4x32 10".
+    // The values are from Random123, kat_vectors, "philox4x32 10".
     let cases = [
         (
             [0; 4],
@@ -134,7 +134,8 @@ fn normals_have_normal_moments_and_tails() {
     for seed in [0, 1, 0xdead_beef_0000_0001] {
         fill_normals(Simd::detect(), seed, PURPOSE, 5, 0, dim, lanes, &mut z);
         let moment = |k: i32| z.iter().map(|z| z.powi(k)).sum::<f64>() / n;
-        // Each row has a power, and the expectation and variance of that power of a standard normal number.
+        // Each row contains a power, followed by the expectation and the variance of that power of a standard normal
+        // number.
         for (k, mean, variance) in [
             (1, 0.0, 1.0),
             (2, 1.0, 2.0),
@@ -162,7 +163,7 @@ fn normals_have_normal_moments_and_tails() {
                 );
             }
         }
-        // Neighbours in both directions, and the two halves of a block, are uncorrelated.
+        // Neighbours in both directions are uncorrelated, and so are the two halves of a block.
         for lag in [1, lanes, 2 * lanes] {
             let covariance: f64 = (0..z.len() - lag).map(|i| z[i] * z[i + lag]).sum();
             let score = covariance / ((z.len() - lag) as f64).sqrt();
@@ -174,7 +175,8 @@ fn normals_have_normal_moments_and_tails() {
     }
 }
 
-/// Returns the chi-square statistic of counts with equal expectations, as a normal score (Wilson and Hilferty).
+/// Returns the chi-square statistic of counts with equal expectations, converted to a normal score (Wilson and
+/// Hilferty).
 fn chi_square_score(counts: &[usize]) -> f64 {
     let total: usize = counts.iter().sum();
     let expected = total as f64 / counts.len() as f64;

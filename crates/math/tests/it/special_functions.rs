@@ -1,5 +1,5 @@
-//! The scalar special functions, compared with references of 50 digits, with identities, and at the edges of their
-//! domains.
+//! Tests of the scalar special functions. They are compared with 50-digit references and with identities, and evaluated
+//! at the edges of their domains.
 
 use jensen_math::special::*;
 
@@ -21,8 +21,8 @@ impl Function {
     }
 }
 
-/// Each entry has the name, the function, the relative bound and the absolute bound (for functions with zeros). The
-/// error must be below the sum of both bounds.
+/// Each entry contains the name, the function, the relative bound, and the absolute bound (for functions with zeros).
+/// The error must be below the sum of the two bounds.
 fn table() -> Vec<(&'static str, Function, f64, f64)> {
     vec![
         ("lgamma", One(lgamma), 1e-15, 1e-14),
@@ -379,8 +379,8 @@ fn jets_have_the_derivatives_of_their_values() {
     }
 }
 
-/// The entries are the shape, x, the smaller tail (true for the lower one), and its logarithm with two derivatives
-/// with respect to the shape. They come from integration with 50 digits.
+/// Each entry contains the shape, x, the smaller tail (true for the lower tail), and the logarithm of that tail with
+/// its first two derivatives with respect to the shape. The values were computed by integration with 50 digits.
 #[test]
 fn incomplete_gamma_functions_have_large_shapes() {
     #[rustfmt::skip]
@@ -468,7 +468,7 @@ fn areas_and_exit_times_agree_with_themselves() {
             );
         }
     }
-    // Both sums are accurate at the switch, and no density is negative.
+    // Both series are accurate at the switch between them, and no density is negative.
     for w in [0.05, 0.5, 0.95] {
         let (before, after) = (log_wiener(0.4 - 1e-9, w), log_wiener(0.4 + 1e-9, w));
         assert!((before - after).abs() < 1e-7, "{w}: {before} {after}");

@@ -1,5 +1,6 @@
-//! Every vector function on every level of this machine, compared with references of 60 digits, and at special values
-//! with the C library's conventions. AVX-512 must equal AVX2 bit for bit.
+//! Tests of every vector function on every SIMD level of this machine. The functions are compared with 60-digit
+//! references and, at special values, with the conventions of the C library. The results of AVX-512 must be bitwise
+//! identical to those of AVX2.
 
 use jensen_math::simd::Simd;
 use jensen_math::vmath::slices as v;
@@ -26,8 +27,8 @@ impl Function {
     }
 }
 
-/// The name, the function, and the bounds on the error on the vector levels and on the scalar level, in units in the
-/// last place. The bound of `lbeta` is absolute instead, because its terms cancel.
+/// Each entry contains the name, the function, and the bounds on the error on the vector levels and on the scalar
+/// level, in units in the last place. For `lbeta` the bounds are absolute instead, because its terms cancel.
 const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("exp", One(v::exp), 1.0, 2.0),
     ("exp2", One(v::exp2), 1.5, 2.0),
@@ -70,7 +71,7 @@ const FUNCTIONS: &[(&str, Function, f64, f64)] = &[
     ("lbeta", Two(v::lbeta), 0.0, 0.0),
 ];
 
-/// The arguments, the value, and the distance of the exact value from it in units in the last place.
+/// The arguments, the value, and the difference between the exact value and this value in units in the last place.
 struct Point {
     x: f64,
     y: f64,
@@ -78,7 +79,7 @@ struct Point {
     fraction: f64,
 }
 
-/// `tools/references.py` writes the file.
+/// The script `tools/references.py` writes this file.
 fn points(name: &str) -> Vec<Point> {
     let text = include_str!("../data/vector_functions.txt");
     let number = |s: &str| f64::from_bits(u64::from_str_radix(s, 16).unwrap());
@@ -119,7 +120,7 @@ fn references_are_met() {
             let error = |i: usize| {
                 let p = &points[i];
                 if name == "lbeta" {
-                    // The bound is absolute, by the limit of the terms that cancel.
+                    // The bound is absolute, because the terms cancel.
                     let size = 1.0 + p.value.abs();
                     return ((got[i] - p.value) / (1e-14 * size)).abs();
                 }
@@ -318,7 +319,7 @@ fn special_values_follow_the_c_library() {
     }
 }
 
-/// The cheaper exponential agrees with the other one, and its levels agree with each other.
+/// The cheaper exponential agrees with the other exponential, and its levels agree with each other.
 #[test]
 fn exponentials_of_negative_numbers() {
     let x: Vec<f64> = (0..5000).map(|k| -708.0 * f64::from(k) / 4999.0).collect();

@@ -1,7 +1,8 @@
 //! Likelihoods of counts: Poisson, negative binomial, and negative binomial with excess zeros.
 //!
-//! A count x has the mean μ, which the network gives as log μ. The negative binomial distribution has the variance μ +
-//! μ²/size, with one size r for each column, and the mass `Γ(x + r) / (Γ(r) x!) · (r / (r + μ))^r · (μ / (r + μ))^x`.
+//! A count x has the mean μ, for which the network outputs log μ. The negative binomial distribution has the variance
+//! μ + μ²/r, with one size r for each column. Its mass function is `Γ(x + r) / (Γ(r) x!) · (r / (r + μ))^r · (μ / (r +
+//! μ))^x`.
 
 use jensen_graph::{ElemOp, Graph, NodeId};
 use jensen_math::rng::Stream;
@@ -9,11 +10,11 @@ use rand_distr::{Distribution, Gamma, Poisson};
 
 use super::{Column, OutOfDomain};
 
-/// The largest integer up to which single precision represents all integers.
+/// The largest integer up to which single precision represents every integer.
 const LARGEST: f32 = 16_777_216.0;
 
-/// Smallest and largest initial size of a column. The variance is then between the mean and a hundred times the squared
-/// mean. Moments of rare counts are too uncertain for other sizes.
+/// Smallest and largest initial size of a column. Within these limits, the variance is between the mean and a hundred
+/// times the squared mean. The moments of rare counts are too uncertain to justify other sizes.
 const SIZES: (f64, f64) = (0.01, 100.0);
 
 fn log_factorial(g: &mut Graph, x: NodeId) -> NodeId {
@@ -58,7 +59,7 @@ pub(super) fn zero_inflated(
     x: NodeId,
 ) -> NodeId {
     let count = negative_binomial(g, log_mean, log_size, x);
-    // For zeros, this is log((eᵉ + p(x)) / p(x)).
+    // For zeros, the gain is log((eᵉ + p(x)) / p(x)).
     let gain = g.sub(excess, count);
     let gain = g.elem(ElemOp::Log1pExp, &[gain]);
     let zero = g.constant(0.0);
@@ -69,7 +70,7 @@ pub(super) fn zero_inflated(
     g.sub(raised, total)
 }
 
-/// Half a count is added, so that the mean is positive.
+/// Computes the logarithm of a column's mean. Half a count is added, so that the mean is positive.
 pub(super) fn log_mean(column: &Column) -> f64 {
     (column.mean + 0.5 / column.count).ln()
 }
@@ -80,18 +81,18 @@ pub(super) fn log_size(column: &Column) -> f64 {
     size.clamp(SIZES.0, SIZES.1).ln()
 }
 
-/// Returns the log odds of excess zeros at which half of a column's zeros are excess zeros.
+/// Returns the log odds of excess zeros at which half of the column's zeros are excess zeros.
 pub(super) fn log_odds_of_excess(column: &Column) -> f64 {
     let share = 0.5 * (column.zeros * column.count + 0.5) / (column.count + 1.0);
     (share / (1.0 - share)).ln()
 }
 
 pub(super) fn draw_poisson(mean: f64, stream: &mut Stream) -> f32 {
-    // `rand_distr` has no distribution for means that are 0 or not finite.
+    // `rand_distr` has no Poisson distribution for means that are 0 or not finite.
     Poisson::new(mean).map_or(0.0, |of| of.sample(stream)) as f32
 }
 
-/// A negative binomial number is a Poisson number with a gamma mean.
+/// Draws a negative binomial number, which is a Poisson number whose mean has a gamma distribution.
 pub(super) fn draw_negative_binomial(mean: f64, size: f64, stream: &mut Stream) -> f32 {
     let mean = Gamma::new(size, mean / size).map_or(mean, |of| of.sample(stream));
     draw_poisson(mean, stream)

@@ -1,7 +1,7 @@
-//! Observation models log p(x | network outputs).
+//! Observation models log p(x | outputs of the network).
 //!
 //! Each distribution defines its name, the heads of the decoder, the parameters of columns that all records share, the
-//! log density of every value, its mean, its start, its draws, and its domain.
+//! log density of every value, the mean, the initial values, the draws, and the domain.
 
 mod counts;
 
@@ -13,26 +13,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Likelihood {
-    /// Independent binary values with logits from the network (Eq. 11). Values between 0 and 1 are means of binary
-    /// values: `x log y + (1 − x) log(1 − y)`.
+    /// Independent binary values, whose logits the network outputs (Eq. 11). Values between 0 and 1 are treated as
+    /// means of binary values: `x log y + (1 − x) log(1 − y)`.
     Bernoulli,
-    /// Independent normal values with mean and log variance from the network (Eq. 12).
+    /// Independent normal values, whose means and log variances the network outputs (Eq. 12).
     Gaussian {
-        /// Whether the logistic function squashes means to (0, 1).
+        /// Whether the logistic function maps the means to (0, 1).
         bounded: bool,
     },
-    /// Groups of `categories` indicator values (or probabilities), with logits from the network. Each group is one
-    /// categorical value.
+    /// Groups of `categories` indicator values (or probabilities), whose logits the network outputs. Each group
+    /// represents one categorical value.
     Categorical {
-        /// Number of categories of a group. The width of a record is a multiple of it.
+        /// Number of categories in a group. The width of a record is a multiple of this number.
         categories: usize,
     },
-    /// Independent counts with log mean from the network.
+    /// Independent Poisson counts, whose log means the network outputs.
     Poisson,
-    /// Independent counts with log mean from the network and one size for each column. The variance is mean +
-    /// mean²/size.
+    /// Independent negative binomial counts, whose log means the network outputs. Each column has one size, and the
+    /// variance is mean + mean²/size.
     NegativeBinomial,
-    /// Independent counts that are zero with log odds from the network, and otherwise negative binomial.
+    /// Independent counts with excess zeros. The network outputs the log odds that a count is an excess zero, and
+    /// otherwise the count is negative binomial.
     ZeroInflatedNegativeBinomial,
 }
 
@@ -46,11 +47,11 @@ pub(crate) struct Column {
 /// A value outside the domain of a likelihood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutOfDomain {
-    /// The position of the value in the record.
+    /// The position of the value within its record.
     pub position: usize,
-    /// The value.
+    /// The value that is outside the domain.
     pub value: f32,
-    /// The range of valid values, in words.
+    /// The range of valid values, as words in a message.
     pub expected: &'static str,
 }
 
@@ -75,7 +76,7 @@ impl Likelihood {
         Self::ZeroInflatedNegativeBinomial,
     ];
 
-    /// Returns the name, such as `bernoulli` or `negative-binomial`.
+    /// Returns the name of the likelihood, such as `bernoulli` or `negative-binomial`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bernoulli => "bernoulli",
@@ -92,7 +93,7 @@ impl Likelihood {
         Self::COUNTS.contains(&self)
     }
 
-    /// Whether means are between 0 and 1.
+    /// Whether the means are between 0 and 1.
     pub fn is_of_shares(self) -> bool {
         match self {
             Self::Bernoulli | Self::Gaussian { bounded: true } | Self::Categorical { .. } => true,
@@ -103,7 +104,7 @@ impl Likelihood {
         }
     }
 
-    /// Returns the decoder's heads, each of which has one output for every value.
+    /// Returns the heads of the decoder, each of which has one output for every value.
     pub fn heads(self) -> &'static [&'static str] {
         match self {
             Self::Bernoulli | Self::Categorical { .. } => &["logits"],
@@ -113,7 +114,7 @@ impl Likelihood {
         }
     }
 
-    /// Returns the parameters of columns, which are the same for all records.
+    /// Returns the names of the parameters that each column has and all records share.
     pub fn of_columns(self) -> &'static [&'static str] {
         match self {
             Self::NegativeBinomial | Self::ZeroInflatedNegativeBinomial => &["log_size"],
@@ -121,7 +122,7 @@ impl Likelihood {
         }
     }
 
-    /// Returns the part of a value's log density that depends on neither the value nor the parameters, in nats.
+    /// Returns the part of a value's log density that depends neither on the value nor on the parameters, in nats.
     pub fn constant(self) -> f64 {
         match self {
             Self::Gaussian { .. } => -0.5 * LOG_TWO_PI,
@@ -129,9 +130,9 @@ impl Likelihood {
         }
     }
 
-    /// Builds `log p(x)` of every value in nats, without the [constant](Self::constant). `outputs` are the heads,
-    /// followed by the parameters of columns. The sum over a group of indicators is the log
-    /// probability of its category.
+    /// Builds `log p(x)` of every value in nats, without the [constant](Self::constant). `outputs` contains the heads,
+    /// followed by the parameters of the columns. The sum over a group of indicators is the log probability of the
+    /// group's category.
     pub fn log_densities(self, graph: &mut Graph, outputs: &[NodeId], x: NodeId) -> NodeId {
         match self {
             Self::Bernoulli => {
@@ -184,9 +185,9 @@ impl Likelihood {
         }
     }
 
-    /// Returns the outputs at which training starts for a column, heads first. They correspond to the column's mean,
-    /// and are 0 for parameters that are not listed. Half a record of either kind is added to shares, so that values
-    /// that all or no records have remain finite.
+    /// Returns the outputs of a column at which training starts, with the heads first. They correspond to the mean of
+    /// the column, and parameters that are not listed start at 0. For shares, half a record of either kind is added, so
+    /// that the logits stay finite for values that all records have or no record has.
     pub(crate) fn start(self, column: &Column) -> Vec<f64> {
         let Column { count, mean, .. } = *column;
         let odds = (mean * count + 0.5) / ((1.0 - mean) * count + 0.5);
@@ -204,7 +205,7 @@ impl Likelihood {
         }
     }
 
-    /// Draws a record into `x`. `outputs` has the heads one after the other.
+    /// Draws a record into `x`. `outputs` contains the outputs of one head after another.
     pub fn draw(
         self,
         mean: &[f32],
@@ -320,7 +321,7 @@ fn log_softmax(graph: &mut Graph, logits: NodeId, categories: usize) -> NodeId {
     graph.concat(&groups)
 }
 
-/// Builds `log Σ eˣ`, shifted by the largest element.
+/// Builds `log Σ eˣ`, which is shifted by the largest element to avoid overflow.
 pub(crate) fn log_sum_exp(graph: &mut Graph, x: NodeId) -> NodeId {
     let largest = graph.max(x);
     let pivot = graph.elem(ElemOp::Pivot, &[largest]);

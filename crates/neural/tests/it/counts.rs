@@ -1,4 +1,4 @@
-//! Comparisons of decoders of counts with exact results.
+//! Compares decoders of counts with exact results.
 
 use jensen_math::simd::Simd;
 use jensen_math::special::lgamma;
@@ -10,7 +10,7 @@ use jensen_run::{Budget, Control, Identity, run};
 
 const WIDTH: usize = 4;
 
-/// Column i has the log mean BIAS[i] + SLOPE[i] · z.
+/// The slopes of the columns. Column i has the log mean BIAS[i] + SLOPE[i] · z.
 const SLOPE: [f64; WIDTH] = [0.8, -0.5, 0.3, 1.1];
 const BIAS: [f64; WIDTH] = [0.4, 1.5, -0.7, 0.1];
 const LOG_SIZE: f64 = 0.6;
@@ -159,7 +159,7 @@ fn marginal_likelihoods_are_those_of_quadrature() {
             for (i, found) in estimate.records.iter().enumerate() {
                 let record = &records.values[i * WIDTH..][..WIDTH];
                 let exact = exact(&observation, &SLOPE, &BIAS, record);
-                // The encoder returns the prior, so only the draws cause an error.
+                // The encoder returns the prior, so the only errors are those of the draws.
                 assert!(
                     (found - exact).abs() < 0.06,
                     "{likelihood:?} {library_size} record {i}: {found} for {exact}"
@@ -189,7 +189,7 @@ fn draws_have_the_moments_of_their_distribution() {
                     gap.abs() < 4.5 * error,
                     "{likelihood:?} {column}: {gap} ± {error}"
                 );
-                // Compares zeros with their exact mass at each draw's mean.
+                // This compares the number of zeros with their exact mass at the mean of each draw.
                 let counted = match likelihood {
                     Likelihood::ZeroInflatedNegativeBinomial => 1.0 / (1.0 + EXCESS.exp()),
                     _ => 1.0,
@@ -257,8 +257,8 @@ fn a_trained_factor_reaches_the_density_of_its_data() {
     let (fitted, truth) = (mean(&slope, &bias), mean(&SLOPE, &BIAS));
     let mut networks = Autoencoder::new(architecture, trained.tensors.clone(), simd).unwrap();
     let bound = networks.bound(&data, 20, 1).unwrap().bound;
-    // Eight parameters fitted to 2000 records gain about 8/(2 · 2000) nats per record over the truth. The posterior is
-    // somewhat skewed, and it is only roughly linear in the logarithms of counts.
+    // Eight parameters that are fitted to 2000 records gain about 8/(2 · 2000) nats per record over the truth. The
+    // posterior is somewhat skewed, and its mean is only roughly linear in the logarithms of the counts.
     assert!((fitted - truth).abs() < 0.03, "{fitted} for {truth}");
     assert!(
         bound < fitted && bound > fitted - 0.15,

@@ -1,4 +1,4 @@
-//! Tests of the estimators of the bound: gradients, agreement of A and B, and closed forms.
+//! Tests of the estimators of the bound: their gradients, the agreement of A and B, and closed forms.
 
 use jensen_graph::{SingleProgram, evaluate};
 use jensen_math::rng::{Purpose, fill_normals};
@@ -45,7 +45,7 @@ fn inputs(bound: &BoundGraph, observation: &Observation) -> Vec<Vec<f64>> {
         record = vec![0.0, 3.0, 1.0, 0.0, 7.0, 2.0];
     }
     if observation.missing {
-        // The first group of categories, or three values.
+        // These values are the first group of categories, or three separate values.
         record[..3].fill(f64::NAN);
     }
     inputs.push(record);
@@ -122,7 +122,7 @@ fn gradients_agree_with_finite_differences() {
                 );
             }
         }
-        // The same graph in single precision.
+        // This evaluates the same graph in single precision.
         let program = SingleProgram::new(&bound.graph, Simd::detect()).expect("a supported graph");
         let mut workspace = program.workspace(1);
         let narrow: Vec<Vec<f32>> = inputs
@@ -131,7 +131,7 @@ fn gradients_agree_with_finite_differences() {
             .collect();
         let views: Vec<&[f32]> = narrow.iter().map(Vec::as_slice).collect();
         program.run(&mut workspace, &views, 1);
-        // Products with means of counts in the hundreds cancel.
+        // Products with means of counts in the hundreds nearly cancel.
         let largest = |x: &[f64]| x.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
         for (which, expected) in out.iter().enumerate() {
             let scale = largest(expected);

@@ -1,4 +1,4 @@
-//! Posteriors over the decoder's weights: stored values, and expectations compared with quadrature.
+//! Tests of posteriors over the weights of the decoder: stored values, and expectations compared with quadrature.
 
 use jensen_math::rng::{Purpose, fill_uniforms};
 use jensen_math::simd::Simd;
@@ -68,12 +68,13 @@ fn means_and_deviations_are_kept_of_one_iteration() {
     assert_eq!(last.validation_bound, bounds.last().copied());
 }
 
-/// Means and standard deviations of a decoder's weight and bias, and of the codes of every record.
+/// The mean and the standard deviation of the decoder's weight. The constants below are those of its bias and of the
+/// codes of every record.
 const WEIGHT: (f64, f64) = (0.5, 1.5);
 const BIAS: (f64, f64) = (1.5, 1.2);
 const CODE: (f64, f64) = (0.4, 1.1);
 
-/// Bernoulli values with logit w z + b, with a separate weight and bias for each.
+/// Returns a decoder of Bernoulli values with logits w z + b, where every value has its own weight and bias.
 fn networks(width: usize) -> Autoencoder {
     let architecture = Architecture {
         observation: Observation::new(width, Likelihood::Bernoulli),
@@ -108,7 +109,7 @@ fn networks(width: usize) -> Autoencoder {
     networks.with_posterior(log_sds).unwrap()
 }
 
-/// Computes E f(w z + b) over normal w and b and a normal z by trapezoidal sums, which are exact to rounding for such
+/// Computes E f(w z + b) over normal w, b and z by trapezoidal sums, which are exact up to rounding for such
 /// integrands.
 fn expected(z: (f64, f64), f: impl Fn(f64) -> f64) -> f64 {
     let nodes: Vec<f64> = (-36..=36).map(|k| f64::from(k) / 5.0).collect();
@@ -177,7 +178,7 @@ fn the_bound_is_an_expectation_over_the_weights() {
     let said = mean(&said).0;
     assert!((said / spread - 1.0).abs() < 0.25, "{said} for {spread}");
 
-    // Eq. 24 in closed form.
+    // This is Eq. 24 in closed form.
     let of = |(m, s): (f64, f64)| 0.5 * (m * m + s * s - 1.0) - s.ln();
     let weights = of(WEIGHT) + of(BIAS);
     assert!((networks.weight_divergence() - weights).abs() < 1e-6);
@@ -197,8 +198,8 @@ fn likelihoods_draws_and_means_are_those_of_the_posterior_predictive_density() {
         let terms = nodes.map(|z| (-0.5 * z * z).exp() * logistic(WEIGHT.0 * z + BIAS.0));
         terms.sum::<f64>() / (2.0 * std::f64::consts::PI).sqrt() / 5.0
     };
-    // Importance-weighted densities are unbiased for any number of draws, including one that is not a multiple of the
-    // number of weight draws.
+    // Importance-weighted densities are unbiased for any number of draws, including a number that is not a multiple of
+    // the number of weight draws.
     let densities: Vec<f64> = (0..1500)
         .map(|seed| one.importance_bound(&ones, 50, seed).unwrap().records[0].exp())
         .collect();

@@ -1,5 +1,5 @@
-//! Tests of the start of training, which is at the means of the data, with outputs that do not depend on the latent
-//! values yet.
+//! Tests of the start of training. At the start, outputs are at the means of the data and do not yet depend on the
+//! latent values.
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
@@ -7,7 +7,8 @@ use jensen_neural::{
 };
 use jensen_run::{Budget, Control, Identity, run};
 
-/// The first value is always 0, the second is always 1, and the third is 1 in every fourth record.
+/// Returns records whose first value is always 0, whose second value is always 1, and whose third value is 1 in every
+/// fourth record.
 fn records() -> FloatRecords<Vec<f32>> {
     let row = |i: usize| [0.0, 1.0, f32::from(u8::from(i.is_multiple_of(4)))];
     FloatRecords {
@@ -55,12 +56,12 @@ fn spread(weights: &[f32]) -> f64 {
 fn outputs_begin_at_the_means_of_the_data() {
     let at = start(Likelihood::Bernoulli, None);
     let bias = at("decoder.logits.bias");
-    // Half a record of each kind is added to 200.
+    // Half a record of each kind is added to the 200 records.
     let odds = [(0.5, 200.5), (200.5, 0.5), (50.5, 150.5)].map(|(a, b): (f64, f64)| (a / b).ln());
     for (bias, odds) in bias.iter().zip(odds) {
         assert!((f64::from(*bias) - odds).abs() < 1e-4, "{bias} {odds}");
     }
-    // The heads have a tenth of 1/√50.
+    // The initial weights of the heads have a tenth of the usual spread 1/√50.
     let heads = spread(&at("decoder.logits.weight"));
     assert!((0.01..0.02).contains(&heads), "{heads}");
     // Hidden layers have their usual spread.

@@ -36,7 +36,8 @@ fn normals(name: &'static str, n: usize) -> Vec<f64> {
     out
 }
 
-/// x ~ N(W z + b, s² I), which is factor analysis with equal noise. Its marginal likelihood has a closed form.
+/// The model x ~ N(W z + b, s² I), which is factor analysis with equal noise variances. Its marginal likelihood has a
+/// closed form.
 struct Linear {
     width: usize,
     latent: usize,
@@ -166,7 +167,7 @@ fn a_linear_model_reaches_the_likelihood_of_probabilistic_pca() {
     };
     let encoder = Encoder::new(WIDTH, &[], Activation::Identity, LATENT);
     let mut tensors = None;
-    // With a falling step size, each run begins at the end of the run before.
+    // The step size falls, and each run begins at the end of the previous run.
     for (iterations, step) in [(1500, 0.02), (3000, 0.004)] {
         let settings = TrainSettings {
             batch: RECORDS,
@@ -196,7 +197,7 @@ fn a_linear_model_reaches_the_likelihood_of_probabilistic_pca() {
     );
 }
 
-/// x ~ N(θ, 1) for every z, so the posterior of θ with prior N(0, 1) has a closed form.
+/// A model with x ~ N(θ, 1) for every z, so the posterior of θ under the prior N(0, 1) has a closed form.
 struct Offset;
 
 impl LocalModel for Offset {
@@ -257,7 +258,7 @@ fn full_bayes_finds_a_known_posterior() {
     );
 }
 
-/// Returns blurred bars, as 4 × 4 grey images of two families.
+/// Returns blurred bars as grey images of 4 × 4 pixels, which belong to two families.
 fn bars(n: usize) -> ByteRecords<Vec<u8>> {
     let mut u = vec![0.0; n * 18];
     fill_uniforms(
@@ -584,7 +585,7 @@ fn mistakes_are_errors() {
     );
 }
 
-/// z ~ N(0, 1), x ~ N(2 z, 0.25), without a graph.
+/// A density that is not a graph: z ~ N(0, 1) and x ~ N(2 z, 0.25).
 struct ByHand;
 
 impl LocalDensity for ByHand {

@@ -1,4 +1,4 @@
-//! Latent Gaussian models of the columns of a matrix.
+//! Latent Gaussian models over the columns of a matrix.
 
 use jensen::latent::{
     LatentRequest, PriorFiles, StoredPosterior, TableModel, draws_at, fit_latent_in_memory,
@@ -10,10 +10,11 @@ use pyo3::types::PyBytes;
 
 use super::{computed, fitted, matrix, read_request, table};
 
-/// Columns in addition to the matrix, by name, such as responses, exposures or trials.
+/// Named columns in addition to those of the matrix, such as responses, exposures or trials.
 type More = Vec<(String, Vec<f64>)>;
 
-/// Fits a model to the columns of `x`, called `names`, and `more`: `fit.json`, and the posterior as bytes.
+/// Fits a model to the columns of `x`, whose names are `names`, and to the columns in `more`. Returns `fit.json`, and
+/// the posterior as bytes.
 #[pyfunction]
 pub fn fit_latent<'py>(
     py: Python<'py>,
@@ -35,8 +36,8 @@ pub fn fit_latent<'py>(
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
-/// Means and variances of the linear predictors, with one row per row and one column per predictor, and means of the
-/// observation, with a column per category if there are several.
+/// Means and variances of the linear predictors, with one column per predictor, and means of the observations. The
+/// means have one column per category if there are several categories.
 type Predicted<'py> = (
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray2<f64>>,
@@ -44,8 +45,8 @@ type Predicted<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predicts the rows of `at` (with `beside`) from the data of the fit and its posterior. The last result is the log
-/// predictive density of the responses in `beside`, NaN without responses.
+/// Predicts the rows of `at`, with the additional columns `beside`, from the data of the fit and its posterior. The
+/// last result is the log predictive density of the responses in `beside`. It is NaN if there are no responses.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn predict_latent<'py>(
@@ -79,8 +80,8 @@ pub fn predict_latent<'py>(
     ))
 }
 
-/// Joint draws of the linear predictors of the rows of `at`, from the data of a fit and its posterior, with one row per
-/// draw and one column per predictor of a row.
+/// Draws the linear predictors of the rows of `at` jointly, given the data of a fit and its posterior. The result has
+/// one row per draw, and one column for each predictor of each row.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn draw_latent<'py>(

@@ -1,4 +1,5 @@
-//! Mixtures of rows in files that other processes evaluate: the step of a shard, and the driver's fit.
+//! Mixtures over rows in files that other processes evaluate. The module contains the step of a shard and the driver's
+//! fit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,15 +16,15 @@ use crate::error::raise;
 use crate::records::Elsewhere;
 use crate::watch::{Eyes, supervised};
 
-/// Bytes of rows that a process keeps between steps. The shard of the last step always remains.
+/// Number of bytes of rows that a process keeps between steps. The shard of the last step is always kept.
 const KEPT: usize = 2 << 30;
 
 type Key = (String, PathBuf, String);
 
-/// The shards that this process has read. The most recent is last.
+/// The shards that this process has read. The most recently used shard is last.
 static READ: Mutex<Vec<(Key, Arc<PointShard>)>> = Mutex::new(Vec::new());
 
-/// The step of a shard for a share of its rows.
+/// Runs the step of a shard for a share of its rows.
 #[pyfunction]
 pub fn point_step<'py>(
     py: Python<'py>,
@@ -55,7 +56,7 @@ pub fn point_step<'py>(
     Ok(PyBytes::new(py, &answer))
 }
 
-/// Fits a mixture to the rows of files, in a folder if one is named: `fit.json`.
+/// Fits a mixture to the rows of files, in a folder if `out` names one. Returns `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (files, request, out, resume, solve, threads))]
 pub fn fit_point_shards(
@@ -101,7 +102,7 @@ pub fn fit_point_shards(
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
-            // A stopped run leaves its checkpoint.
+            // A run that is stopped leaves only its checkpoint.
             partial: false,
             observer: &mut Eyes(watch),
         };

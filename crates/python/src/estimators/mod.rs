@@ -1,5 +1,5 @@
-//! The functions of the library for `jensen.sklearn`, from arrays to arrays. A fit is a fit job in memory. Its result
-//! is arrays or bytes, which the estimators store and pass back, so this module has no state.
+//! The functions behind `jensen.sklearn`, which take and return arrays. A fit is a fit job in memory. Its result
+//! consists of arrays or bytes, which the estimators store and pass back, so this module has no state.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -58,7 +58,7 @@ fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     data::read_request("a parameter", text)
 }
 
-/// Runs a fit job in memory without files. Python can interrupt it.
+/// Runs a fit job in memory, without any files. Python can interrupt it.
 fn fitted<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -78,7 +78,7 @@ fn fitted<T: Send>(
     made.map_err(|error| raise(&error))
 }
 
-/// Runs a computation on a finished fit, and checks for signals in the meantime.
+/// Runs a computation on a finished fit, and checks for signals while it runs.
 pub fn computed<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

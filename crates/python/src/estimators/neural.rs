@@ -1,4 +1,4 @@
-//! Auto-encoders of the rows of a matrix.
+//! Auto-encoders over the rows of a matrix.
 
 use std::path::PathBuf;
 
@@ -35,8 +35,8 @@ fn wide(numbers: &[f32]) -> Vec<f64> {
     numbers.iter().map(|x| f64::from(*x)).collect()
 }
 
-/// Trains an auto-encoder on the rows of `x`, with a share of them for validation: `fit.json`, and the weights as
-/// bytes.
+/// Trains an auto-encoder on the rows of `x`, some of which serve for validation. Returns `fit.json`, and the weights
+/// as bytes.
 #[pyfunction]
 pub fn fit_autoencoder<'py>(
     py: Python<'py>,
@@ -57,10 +57,10 @@ pub fn fit_autoencoder<'py>(
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
-/// Means and standard deviations of the latent values of the rows of `x`.
+/// Means and standard deviations of the latent values, with one row per row of `x`.
 type Codes<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
 
-/// q(z) of the rows of `x`.
+/// Returns q(z) for each row of `x`.
 #[pyfunction]
 pub fn encode<'py>(
     py: Python<'py>,
@@ -84,7 +84,7 @@ pub fn encode<'py>(
     ))
 }
 
-/// Means of the rows of `x` given the means of their latent values.
+/// Returns the mean of each row of `x` given the mean of its latent values.
 #[pyfunction]
 pub fn reconstruct<'py>(
     py: Python<'py>,
@@ -101,7 +101,7 @@ pub fn reconstruct<'py>(
     matrix(py, means, width)
 }
 
-/// Means of records given latent values, one row each.
+/// Returns the means of records given their latent values, with one row per record.
 #[pyfunction]
 pub fn decode<'py>(
     py: Python<'py>,
@@ -123,7 +123,7 @@ pub fn decode<'py>(
     matrix(py, means, width)
 }
 
-/// Draws of records: their means given drawn latent values, or draws around these means.
+/// Draws records. The result contains the means of records given drawn latent values, or draws around these means.
 #[pyfunction]
 pub fn draw_records<'py>(
     py: Python<'py>,
@@ -141,7 +141,8 @@ pub fn draw_records<'py>(
     matrix(py, drawn, width)
 }
 
-/// Importance-weighted bounds of the log density of the rows of `x`, in nats, with the given number of draws each.
+/// Returns importance-weighted bounds on the log density of each row of `x`, in nats, with the given number of draws
+/// for each row.
 #[pyfunction]
 pub fn score_records<'py>(
     py: Python<'py>,

@@ -1,5 +1,5 @@
-//! Topics of a corpus whose shards are in other processes: the step of shards, scores of held-out documents, and the
-//! driver's fit.
+//! Topics of a corpus whose shards are in other processes. The module contains the step of a block of shards, the
+//! scores of held-out documents, and the driver's fit.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::{computed, read_request};
 use crate::error::raise;
 use crate::watch::{Eyes, supervised};
 
-/// Opens a shard once per process, because this reads the whole shard.
+/// Opens a shard. Each process does this once per shard, because opening reads the whole shard.
 fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, Error> {
     type Open = HashMap<(PathBuf, usize, String), Arc<CorpusFile>>;
     static OPEN: Mutex<Option<Open>> = Mutex::new(None);
@@ -48,8 +48,8 @@ type ShardShare = (usize, String, Vec<usize>);
 
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
-/// The step of a block of shards: the sum of their parts. `ask` is read in place. The part is written into `answer` if
-/// it is given and large enough, and the result is then the number of its bytes.
+/// Runs the step of a block of shards and returns the sum of their parts. `ask` is read in place. If `answer` is given
+/// and large enough, the part is written to it, and the result is the number of bytes of the part.
 #[pyfunction]
 pub fn shard_step<'py>(
     py: Python<'py>,
@@ -89,12 +89,12 @@ pub fn shard_step<'py>(
     Ok(PyArray1::from_vec(py, bytes).into_any())
 }
 
-/// Held-out documents of a shard: its number, its digest, the first document, the number of documents, and the number
-/// of the first one among all held-out documents.
+/// A range of held-out documents in a shard: the number and the digest of the shard, the index of the first document,
+/// the number of documents, and the number of the first document among all held-out documents.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
-/// The scores of pieces of held-out documents, concatenated: the log probability of each document and its number of
-/// words. `ask` is read in place.
+/// Scores pieces of held-out documents and returns the concatenated scores: the log probability of each document, and
+/// its number of words. `ask` is read in place.
 #[pyfunction]
 pub fn heldout_step<'py>(
     py: Python<'py>,
@@ -128,8 +128,8 @@ pub fn heldout_step<'py>(
     Ok(PyArray1::from_iter(py, numbers))
 }
 
-/// Number of documents per call for held-out scores. It is large enough that computing the rows of their words is cheap
-/// compared with their sweeps.
+/// Number of documents per call for held-out scores. It is so large that computing the rows of their words is cheap
+/// compared with the sweeps over the documents.
 const HELDOUT: usize = 64;
 
 fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
@@ -146,15 +146,15 @@ fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
     found
 }
 
-/// Shards whose steps are computed by functions in Python.
+/// Shards whose steps are computed by functions written in Python.
 struct Elsewhere<'a> {
     corpus: &'a Corpus,
     workers: usize,
-    /// A function that allocates an array of a number of bytes, for the common request.
+    /// A function that allocates an array with a given number of bytes, which holds the common request.
     room: &'a Py<PyAny>,
-    /// A function from a list of blocks to their parts.
+    /// A function that receives a list of blocks and returns their parts.
     solve: &'a Py<PyAny>,
-    /// A function from a seed and a list of lists of parts to their scores.
+    /// A function that receives a seed and a list of lists of parts, and returns their scores.
     score: &'a Py<PyAny>,
     spare: Spare,
     raised: &'a Mutex<Option<PyErr>>,
@@ -190,7 +190,7 @@ impl Elsewhere<'_> {
         })
     }
 
-    /// Stores the exception of a function, if it raised one.
+    /// Stores the exception that a function raised, if it raised one.
     fn kept<T>(&self, found: PyResult<T>) -> Result<T, String> {
         found.map_err(|error| {
             let said = error.to_string();
@@ -233,7 +233,7 @@ impl Shards for Elsewhere<'_> {
     }
 }
 
-/// Learns topics from a corpus, in a folder if one is named, and returns `fit.json`.
+/// Learns topics from a corpus, in a folder if `out` names one. Returns `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (corpus, request, out, resume, workers, room, solve, score, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
@@ -268,7 +268,7 @@ pub fn fit_corpus(
             }
             out => ResultFolder::new(out.as_deref()),
         };
-        // The settings are checked before any file is read.
+        // The settings are checked first, before any file is read.
         flags.settings()?;
         let corpus = Corpus::open(&path)?;
         let collection = Collection::of_corpus(&corpus);
@@ -293,7 +293,7 @@ pub fn fit_corpus(
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),
             cancel: Some(&watch.cancel),
-            // A stopped run leaves its checkpoint.
+            // A run that is stopped leaves only its checkpoint.
             partial: false,
             observer: &mut Eyes(watch),
         };

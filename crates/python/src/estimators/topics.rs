@@ -20,8 +20,8 @@ enum Given {
     Rows(MemoryDocuments),
 }
 
-/// The rows of a matrix in compressed sparse row format: the start of each row, indices of terms, counts, and the
-/// number of terms.
+/// The rows of a matrix in compressed sparse row format: the start of each row, the indices of the terms, the counts,
+/// and the number of terms.
 type Rows<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, u32>,
@@ -49,8 +49,8 @@ impl Given {
     }
 }
 
-/// Fitted topics: λ (topics × terms), the priors α (one per topic) and η, the number of steps, the number of
-/// represented documents, the words if known, and whether inference was collapsed.
+/// Fitted topics. The tuple contains λ (topics × terms), the priors α (one per topic) and η, the number of steps, the
+/// number of documents that the statistics represent, the words if they are known, and whether inference was collapsed.
 type Model<'py> = (
     PyReadonlyArray2<'py, f64>,
     Vec<f64>,
@@ -104,8 +104,8 @@ impl Known {
     }
 }
 
-/// `fit.json`, λ (topics × terms), α by topic, η, steps, population, the words if the documents have some, and whether
-/// inference was collapsed.
+/// The result of a fit. The tuple contains `fit.json`, λ (topics × terms), α (one per topic), η, the number of steps,
+/// the population, the words if the documents have words, and whether inference was collapsed.
 type Fitted<'py> = (
     String,
     Bound<'py, PyArray2<f64>>,
@@ -117,7 +117,7 @@ type Fitted<'py> = (
     bool,
 );
 
-/// Learns topics, starting from `start` if given.
+/// Learns topics. If `start` is given, the fit starts from these topics.
 #[pyfunction]
 #[pyo3(signature = (documents, start, request, threads))]
 pub fn fit_topics<'py>(
@@ -185,7 +185,8 @@ pub fn fit_topics<'py>(
     ))
 }
 
-/// Expected topic proportions of documents, for a corpus of its training documents: one row each.
+/// Returns the expected topic proportions of documents, with one row per document. If a corpus is given, the documents
+/// are those that it contains for training.
 #[pyfunction]
 pub fn topic_proportions<'py>(
     py: Python<'py>,
@@ -209,8 +210,8 @@ pub fn topic_proportions<'py>(
     matrix(py, thetas, known.topics.topics)
 }
 
-/// Document completion on the held-out documents of a corpus: mean log predictive probability of a word in nats, its
-/// standard error, and the numbers of scored words and documents.
+/// Scores topics by document completion on the held-out documents of a corpus. Returns the mean log predictive
+/// probability of a word in nats, its standard error, the number of scored words and the number of scored documents.
 #[pyfunction]
 pub fn topic_completion(
     py: Python<'_>,

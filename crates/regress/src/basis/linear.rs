@@ -1,4 +1,4 @@
-//! Small dense matrices stored by row, with products, inverses, and eigenvalues of symmetric matrices.
+//! Small dense matrices stored by rows: products, inverses, and eigenvalues of symmetric matrices.
 
 /// A matrix, as a list of its rows.
 pub type Rows = Vec<Vec<f64>>;
@@ -12,7 +12,7 @@ pub fn multiply(a: &[Vec<f64>], b: &[Vec<f64>]) -> Rows {
         .collect()
 }
 
-/// Returns the inverse of a regular matrix, by Gaussian elimination with partial pivoting.
+/// Returns the inverse of a regular matrix. It is computed by Gaussian elimination with partial pivoting.
 pub fn inverse(a: &[Vec<f64>]) -> Rows {
     let n = a.len();
     let mut rows: Rows = a
@@ -45,15 +45,15 @@ pub fn inverse(a: &[Vec<f64>]) -> Rows {
 pub struct Eigen {
     /// The eigenvalues in decreasing order.
     pub values: Vec<f64>,
-    /// The eigenvectors, one per column. The largest entry of each is positive.
+    /// The eigenvectors, one per column. The largest entry of each eigenvector is positive.
     pub vectors: Rows,
 }
 
-/// Number of sweeps of rotations. A few suffice, because they converge quadratically.
+/// Largest number of sweeps of rotations. A few sweeps suffice, because the method converges quadratically.
 const SWEEPS: usize = 60;
 
 /// Computes the eigenvalues and eigenvectors of a symmetric matrix by Jacobi's method (Golub and Van Loan, Matrix
-/// computations, section 8.5). For the small matrices here it is exact up to rounding.
+/// computations, section 8.5). For small matrices the method is exact up to rounding.
 pub fn eigen(a: &[Vec<f64>]) -> Eigen {
     let n = a.len();
     let mut a: Rows = a.to_vec();

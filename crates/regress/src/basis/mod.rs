@@ -1,4 +1,5 @@
-//! Bases of functions of one column. A basis estimates its state from the data, and gives columns at arbitrary values.
+//! Bases of functions of one column. A basis estimates its state from the data, and then evaluates its functions at
+//! arbitrary values.
 
 mod linear;
 mod polynomial;
@@ -8,7 +9,7 @@ pub use linear::{eigen, inverse};
 pub use polynomial::Polynomial;
 pub use spline::{Cubic, Spline, hazards};
 
-/// Returns the quantile of sorted numbers by R's rule 7, which is linear between order statistics.
+/// Returns a quantile of sorted numbers by R's rule 7, which interpolates linearly between order statistics.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let at = p * (sorted.len() - 1) as f64;
     let (low, share) = (at.floor() as usize, at.fract());
@@ -16,12 +17,12 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted[low] + share * (sorted[high] - sorted[low])
 }
 
-/// Returns the mean.
+/// Returns the mean of the numbers.
 pub fn mean(x: &[f64]) -> f64 {
     x.iter().sum::<f64>() / x.len() as f64
 }
 
-/// Returns the standard deviation with divisor n − 1. It is 0 for a single value.
+/// Returns the standard deviation with divisor n − 1. For a single value the result is 0.
 pub fn sd(x: &[f64]) -> f64 {
     let m = mean(x);
     let squares: f64 = x.iter().map(|x| (x - m).powi(2)).sum();

@@ -1,13 +1,13 @@
-//! Orthogonal polynomials over the values of a column, equal to those of R's `poly`. They are computed by a three-term
-//! recursion (Kennedy and Gentle, Statistical computing, 1980, pages 343 to 344).
+//! Orthogonal polynomials over the values of a column, which equal those of R's `poly`. They are computed by a
+//! three-term recursion (Kennedy and Gentle, Statistical computing, 1980, pages 343 to 344).
 
 use serde::{Deserialize, Serialize};
 
-/// Polynomials of degrees 1 to k that are orthonormal over the fitted values.
+/// Polynomials of degrees 1 to k that are orthonormal over the values of the fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Polynomial {
     alpha: Vec<f64>,
-    /// Squared norms, in order of degree from 0.
+    /// Squared norms of the polynomials, in order of degree from 0.
     norm: Vec<f64>,
 }
 

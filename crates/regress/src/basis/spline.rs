@@ -1,4 +1,4 @@
-//! B-splines and natural splines, equal to R's `bs` and `ns`, and cubic regression splines for smooths.
+//! B-splines and natural splines that equal R's `bs` and `ns`, and cubic regression splines for smooths.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,10 @@ use super::linear::{Rows, inverse, multiply};
 pub struct Spline {
     knots: Vec<f64>,
     degree: usize,
-    /// Whether the second derivative vanishes at the boundary and the spline is linear beyond it.
+    /// Whether the spline is natural: its second derivative vanishes at the boundary, and it is linear beyond the
+    /// boundary.
     natural: bool,
-    /// Whether the basis includes the first function.
+    /// Whether the basis includes the first B-spline function.
     intercept: bool,
 }
 
@@ -40,7 +41,7 @@ impl Spline {
         [self.knots[0], self.knots[self.knots.len() - 1]]
     }
 
-    /// Beyond the boundary, the functions continue the adjacent polynomial.
+    /// Evaluates the B-spline functions at `x`. Beyond the boundary, the functions continue the adjacent polynomial.
     fn functions(&self, x: f64, derivative: usize) -> Vec<f64> {
         let (t, order) = (&self.knots, self.degree + 1);
         let count = t.len() - order;
@@ -81,8 +82,9 @@ impl Spline {
             .collect()
     }
 
-    /// Natural splines are the combinations of B-splines whose second derivatives at the boundary are zero. Householder
-    /// reflections with LINPACK's signs give the same basis as R, so coefficients have the same meaning.
+    /// Evaluates the natural splines, which are the combinations of B-splines whose second derivatives at the boundary
+    /// are zero. Householder reflections with LINPACK's signs give the same basis as R, so coefficients have the same
+    /// meaning.
     fn natural_rows(&self, x: &[f64]) -> Rows {
         let skipped = usize::from(!self.intercept);
         let boundary = self.boundary();
@@ -122,9 +124,10 @@ impl Spline {
     }
 }
 
-/// Evaluates a basis of hazards at given times, and the integrals of its functions. The basis has five cubic functions
-/// with unit integral, which are M-splines and I-splines with one knot at the median (Ramsay, Statistical Science 3,
-/// 1988), one column per function. The boundary lies a fiftieth of the range beyond the times, as in brms.
+/// Evaluates a basis for baseline hazards at the given times, and the integrals of its functions. The basis consists of
+/// five cubic functions with unit integral. These are M-splines with one knot at the median, and their integrals are
+/// I-splines (Ramsay, Statistical Science 3, 1988). Both results have one column per function. The boundary lies a
+/// fiftieth of the range beyond the times, as in brms.
 pub fn hazards(times: &[f64]) -> [Vec<Vec<f64>>; 2] {
     const DEGREE: usize = 3;
     let low = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -142,7 +145,7 @@ pub fn hazards(times: &[f64]) -> [Vec<Vec<f64>>; 2] {
         let factor = (DEGREE + 1) as f64 / width;
         column.iter_mut().for_each(|x| *x *= factor);
     }
-    // The integral of a function is the sum of the higher functions of the next degree.
+    // The integral of a function is the sum of the functions of the next degree with higher indices.
     let mut integrals = integral.at(times).split_off(1);
     for i in (0..integrals.len() - 1).rev() {
         let (left, right) = integrals.split_at_mut(i + 1);
@@ -157,18 +160,18 @@ fn reflect(row: &mut [f64], u: &[f64], at: usize) {
     row.iter_mut().zip(u).for_each(|(x, u)| *x += t * u);
 }
 
-/// A cubic spline parameterised by its values at knots, natural or periodic (Wood, Generalized additive models, 2017,
-/// sections 5.3.1 and 5.3.2).
+/// A natural or periodic cubic spline that is parameterised by its values at knots (Wood, Generalized additive models,
+/// 2017, sections 5.3.1 and 5.3.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cubic {
     knots: Vec<f64>,
     cyclic: bool,
-    /// Matrix of the linear map from the values at the knots to the second derivatives at the knots.
+    /// The matrix that maps the values at the knots to the second derivatives at the knots.
     curvature: Rows,
 }
 
 impl Cubic {
-    /// Creates a spline with these knots, of which there must be at least three.
+    /// Creates a spline with these knots. There must be at least three knots.
     pub fn new(knots: Vec<f64>, cyclic: bool) -> Self {
         let mut made = Self {
             knots,
@@ -196,7 +199,8 @@ impl Cubic {
         self.knots[j + 1] - self.knots[j]
     }
 
-    /// Returns B and D of Wood's Table 5.1: B δ = D β for second derivatives δ and values β.
+    /// Returns the matrices B and D of Wood's Table 5.1, with B δ = D β for values β and second derivatives δ at the
+    /// knots.
     fn bands(&self) -> (Rows, Rows) {
         let n = self.knots.len();
         let (rows, width) = match self.cyclic {
@@ -230,8 +234,8 @@ impl Cubic {
         (b, d)
     }
 
-    /// Returns the matrix Dᵀ B⁻¹ D of the penalty, the integral of the squared second derivative as a quadratic form of
-    /// the values.
+    /// Returns the penalty matrix Dᵀ B⁻¹ D. As a quadratic form of the values at the knots, it is the integral of the
+    /// squared second derivative.
     pub fn penalty(&self) -> Rows {
         let (b, d) = self.bands();
         let turned: Rows = (0..self.len())
@@ -240,8 +244,8 @@ impl Cubic {
         multiply(&turned, &multiply(&inverse(&b), &d))
     }
 
-    /// Returns the weights of the values at the knots for the value at `x`. Natural splines are linear beyond the
-    /// knots, and periodic splines wrap around.
+    /// Returns the weights with which the values at the knots enter the value at `x`. Natural splines are linear beyond
+    /// the knots, and periodic splines wrap around.
     pub fn weights(&self, x: f64) -> Vec<f64> {
         let (first, last) = (self.knots[0], self.knots[self.knots.len() - 1]);
         let x = match self.cyclic {

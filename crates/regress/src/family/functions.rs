@@ -1,6 +1,6 @@
-//! Stan functions for densities that Stan's library lacks, and for random numbers from these distributions.
+//! Stan functions for densities that Stan's library lacks, and for random numbers with these distributions.
 
-/// The skew normal distribution, parameterised by mean, standard deviation and slant.
+/// The skew-normal distribution, parameterised by its mean, its standard deviation and its slant.
 pub const SKEW_NORMAL: &str = "
   // Skew normal by mean, standard deviation and slant.
   real skew_normal_mean_lpdf(real y, real mu, real sigma, real alpha) {
@@ -14,7 +14,7 @@ pub const SKEW_NORMAL: &str = "
     return skew_normal_rng(mu - omega * delta * sqrt(2 / pi()), omega, alpha);
   }";
 
-/// The generalised extreme value distribution, which is the limit distribution of maxima of many values.
+/// The generalised extreme value distribution, which is the limiting distribution of the maximum of many values.
 pub const GEN_EXTREME_VALUE: &str = "
   // Generalised extreme value by location, scale and shape.
   real gen_extreme_value_lpdf(real y, real mu, real sigma, real xi) {
@@ -29,8 +29,8 @@ pub const GEN_EXTREME_VALUE: &str = "
     return mu + sigma * expm1(-xi * log(-log(uniform_rng(0, 1)))) / xi;
   }";
 
-/// The inverse Gaussian distribution, parameterised by mean and shape. Random numbers follow Michael, Schucany and
-/// Haas, The American Statistician 30 (1976).
+/// The inverse Gaussian distribution, parameterised by its mean and its shape. Random numbers are drawn by the method
+/// of Michael, Schucany and Haas, The American Statistician 30 (1976).
 pub const INVERSE_GAUSSIAN: &str = "
   // Inverse Gaussian by mean and shape.
   real inverse_gaussian_lpdf(real y, real mu, real shape) {
@@ -43,7 +43,7 @@ pub const INVERSE_GAUSSIAN: &str = "
     return uniform_rng(0, 1) <= mu / (mu + x) ? x : square(mu) / x;
   }";
 
-/// The shifted log-normal distribution.
+/// The log-normal distribution with a shift.
 pub const SHIFTED_LOGNORMAL: &str = "
   // Log-normal that begins at ndt.
   real shifted_lognormal_lpdf(real y, real mu, real sigma, real ndt) {
@@ -187,8 +187,7 @@ pub const HURDLE_LOGNORMAL: &str = "
     return bernoulli_rng(hu) == 1 ? 0 : lognormal_rng(mu, sigma);
   }";
 
-/// Stopping-ratio probabilities of ordered categories, in which a category is the step at which a sequence of decisions
-/// ends.
+/// Stopping-ratio probabilities of ordered categories. The category is the step at which a sequence of decisions stops.
 pub const SRATIO: &str = "
   // Log probabilities of the categories: each threshold is a decision to stop.
   vector sratio_log(real mu, vector thresholds) {
@@ -210,7 +209,7 @@ pub const SRATIO: &str = "
     return categorical_logit_rng(sratio_log(mu, thresholds));
   }";
 
-/// Continuation-ratio probabilities of ordered categories, which are stopping ratios in reverse order.
+/// Continuation-ratio probabilities of ordered categories. They are stopping ratios in reverse order.
 pub const CRATIO: &str = "
   // Log probabilities of the categories: each threshold is a decision to go on.
   vector cratio_log(real mu, vector thresholds) {
@@ -251,7 +250,7 @@ pub const ACAT: &str = "
     return categorical_logit_rng(acat_logits(mu, thresholds));
   }";
 
-/// The Cox density, whose hazards are proportional to a baseline hazard.
+/// The density of the Cox model, in which hazards are proportional to a baseline hazard.
 pub const COX: &str = "
   // Proportional hazards: relative hazard, baseline hazard and its integral.
   real cox_lpdf(real y, real mu, real bhaz, real cbhaz) {
@@ -264,11 +263,11 @@ pub const COX: &str = "
     return log1m_exp(-cbhaz * mu);
   }";
 
-/// The distribution of the time at which a diffusion reaches one of two boundaries. Random numbers are sums of exits
-/// from intervals around the current position until the path meets a boundary (Tuerlinckx, Maris, Ratcliff and De
-/// Boeck, Behavior Research Methods 33, 2001). The time of each exit is drawn by rejection: an exponential time with
-/// the slowest rate is accepted with a probability that depends on the other terms of the series (Feller, An
-/// introduction to probability theory II, chapter X.5). Times below 0.02 have a probability of less than 1e-8.
+/// The distribution of the time at which a diffusion reaches one of two boundaries. Random times are sums of exit times
+/// from intervals around the current position, until the path meets a boundary (Tuerlinckx, Maris, Ratcliff and De
+/// Boeck, Behavior Research Methods 33, 2001). Each exit time is drawn by rejection: an exponential time with the
+/// slowest rate is accepted with a probability that depends on the other terms of the series (Feller, An introduction
+/// to probability theory II, chapter X.5). Times below 0.02 have a probability of less than 1e-8.
 pub const WIENER: &str = "
   // A diffusion with drift mu and boundaries bs apart, from the share bias, after the time ndt; dec: 1 for the upper boundary.
   real wiener_diffusion_lpdf(real y, int dec, real mu, real bs, real ndt, real bias) {

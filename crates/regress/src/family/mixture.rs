@@ -1,4 +1,4 @@
-//! Mixtures, in which each response comes from one of two families of the table.
+//! Mixtures, in which each response comes from one of two families in the table.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ const SHARE: Parameter = Parameter {
     fixed: None,
 };
 
-/// Families are static, so this list is built once.
+/// Families must be static, so this list is built once.
 static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let pairs = FAMILIES
         .iter()
@@ -24,7 +24,8 @@ static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns whether two families have the same responses, predictors on the same scale, and random numbers.
+/// Returns whether two families can be mixed: they have the same kind of response, predictors on the same scale, and
+/// random numbers.
 fn fit(first: &Family, second: &Family) -> bool {
     let numbers = |family: &Family| {
         family.has_one_mean()
@@ -41,10 +42,10 @@ fn fit(first: &Family, second: &Family) -> bool {
         && first.is_of_logs() == second.is_of_logs()
 }
 
-/// Returns the mixture of the two families in `parts`, which has the form `first, second`.
+/// Returns the mixture of the two families that `parts` lists in the form `first, second`.
 ///
 /// # Errors
-/// Fails if there are not two families, or they cannot be mixed.
+/// Fails if `parts` does not list two families, or if the two families cannot be mixed.
 pub fn of(parts: &str) -> Result<&'static Family> {
     let names: Vec<&str> = parts.split(',').map(str::trim).collect();
     let [first, second] = names.as_slice() else {

@@ -1,9 +1,9 @@
-//! Families of responses: one table of names, links, parameters, priors and densities.
+//! Families of responses, in one table of names, links, parameters, priors and densities.
 //!
-//! A density is a call to a Stan function. Words in braces such as `{mu}` are placeholders for parameters, `{trials}`
-//! for the number of trials, `{/}` and `{*}` for elementwise division and multiplication, and `{logits}` for the logits
-//! of categories. Parameters have the same meaning as in the R package brms (Bürkner, Journal of Statistical Software
-//! 80, 2017).
+//! A density is a call to a Stan function. Words in braces are placeholders: `{mu}` and similar words stand for
+//! parameters, `{trials}` for the number of trials, `{/}` and `{*}` for elementwise division and multiplication, and
+//! `{logits}` for the logits of categories. Parameters have the same meaning as in the R package brms (Bürkner, Journal
+//! of Statistical Software 80, 2017).
 
 mod functions;
 mod mixture;
@@ -13,7 +13,7 @@ pub use table::FAMILIES;
 
 use crate::error::{Error, Result};
 
-/// A map from a linear predictor η to a parameter μ.
+/// A link, which maps a linear predictor η to a parameter μ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// μ = η.
@@ -34,7 +34,7 @@ pub enum Link {
     TanHalf,
 }
 
-/// The names of the links.
+/// The links and their names.
 pub const LINKS: [(&str, Link); 8] = [
     ("identity", Link::Identity),
     ("log", Link::Log),
@@ -53,7 +53,7 @@ impl Link {
         row.map_or("identity", |(name, _)| name)
     }
 
-    /// Returns the parameter as a function of the predictor `eta`, in Stan's syntax.
+    /// Returns the parameter as a function of the predictor `eta`, in Stan syntax.
     pub fn inverse(self, eta: &str) -> String {
         match self {
             Self::Identity => eta.to_owned(),
@@ -67,14 +67,14 @@ impl Link {
         }
     }
 
-    /// Returns the predictor for a mean.
+    /// Returns the value of the predictor at which the parameter has this mean.
     pub fn of(self, mean: f64) -> f64 {
         match self {
             Self::Identity => mean,
             Self::Log => mean.ln(),
             Self::Logit => (mean / (1.0 - mean)).ln(),
             // Initial values and prior locations do not need many digits, so the logistic curve with the same slope at
-            // 1/2 suffices.
+            // 1/2 replaces the exact inverse.
             Self::Probit => (mean / (1.0 - mean)).ln() / 1.702,
             Self::Cloglog => (-(1.0 - mean).ln()).ln(),
             Self::Inverse => 1.0 / mean,
@@ -84,53 +84,53 @@ impl Link {
     }
 }
 
-/// The possible values of a response.
+/// The values that a response may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
     /// Any number.
     Real,
-    /// Numbers above 0.
+    /// Numbers greater than 0.
     Positive,
-    /// Numbers of at least 0.
+    /// Non-negative numbers.
     NotNegative,
-    /// Numbers between 0 and 1.
+    /// Numbers strictly between 0 and 1.
     Share,
-    /// Numbers from 0 to 1, including 0.
+    /// Numbers from 0 to 1, where 0 is possible.
     ShareWithEnds {
-        /// Whether 1 is possible.
+        /// Whether 1 is also possible.
         one: bool,
     },
     /// Angles from −π to π.
     Angle,
-    /// Integers of at least 0.
+    /// Non-negative integers.
     Count,
     /// One of two values.
     Binary,
-    /// The number of successes in a number of trials.
+    /// The number of successes among a number of trials.
     Trials,
     /// One of several ordered categories.
     Ordinal,
     /// One of several unordered categories.
     Nominal,
-    /// A count for each of several categories.
+    /// Counts of several categories in each row.
     Counts,
     /// Shares of several categories, which sum to 1 in each row.
     Shares,
-    /// Several numbers, each with its own predictor.
+    /// Several numbers per row, each of which has its own predictor.
     Several,
 }
 
-/// A parameter of a family other than the mean.
+/// A parameter of a family, other than the mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// The name of the parameter.
     pub name: &'static str,
-    /// The link of its predictor, if the parameter has a formula.
+    /// The link of the parameter's predictor, which applies if the parameter has a formula.
     pub link: Link,
-    /// The bounds in Stan's syntax, if the parameter has no formula.
+    /// The bounds of the parameter in Stan syntax, which apply if it has no formula.
     pub bounds: &'static str,
-    /// The prior, if the parameter has no formula. An empty string marks a scale of the response, whose prior is
-    /// exponential with that scale as its mean.
+    /// The prior, which applies if the parameter has no formula. An empty string marks a scale of the response. The
+    /// prior of such a scale is exponential, and its mean is the scale of the response.
     pub prior: &'static str,
     /// The default value, if the parameter is not estimated by default.
     pub fixed: Option<f64>,
@@ -141,26 +141,26 @@ pub struct Parameter {
 pub struct Family {
     /// The name of the family.
     pub name: &'static str,
-    /// The possible values of the response.
+    /// The values that the response may have.
     pub response: Response,
-    /// The links of the mean. The first one is the default.
+    /// The links that the mean supports, starting with the default.
     pub links: &'static [Link],
     /// Parameters other than the mean.
     pub parameters: &'static [Parameter],
-    /// The name of the density's Stan function and its arguments.
+    /// The name of the Stan function for the density, and its arguments.
     pub density: (&'static str, &'static str),
-    /// For one link, the name and arguments of a density that takes the predictor `{eta}` directly.
+    /// A link, and the name and arguments of a density that takes the predictor `{eta}` of this link directly.
     pub fused: Option<(Link, &'static str, &'static str)>,
-    /// The mean of a response in Stan's syntax.
+    /// The mean of a response, in Stan syntax.
     pub mean: &'static str,
-    /// Definitions of Stan functions that the density calls.
+    /// Definitions of the Stan functions that the density calls.
     pub functions: &'static str,
-    /// The two families of a mixture, or empty for other families.
+    /// The two families of a mixture. The slice is empty for other families.
     pub parts: &'static [Family],
 }
 
 impl Family {
-    /// Parses the name of a family, with an optional link in parentheses: `binomial(probit)`.
+    /// Parses the name of a family with an optional link in parentheses, such as `binomial(probit)`.
     ///
     /// # Errors
     /// Fails if the family does not exist, or if it does not support the link.
@@ -200,7 +200,7 @@ impl Family {
         }
     }
 
-    /// Also accepts the name of the family in another package.
+    /// Returns the family with this name. The name of the family in another package is also accepted.
     fn named(name: &str) -> Result<&'static Self> {
         let plain = match name {
             "normal" => "gaussian",
@@ -226,8 +226,8 @@ impl Family {
         }))
     }
 
-    /// Returns the parameters that the formula of the mean predicts. `names` are the names of categories or of several
-    /// responses.
+    /// Returns the parameters that the formula of the mean predicts. `names` contains the names of the categories or of
+    /// several responses.
     pub fn means(&self, names: &[String]) -> Vec<String> {
         let of = |name: &String| format!("mu_{name}");
         match self.response {
@@ -243,18 +243,18 @@ impl Family {
         parameter == "mu" || parameter.starts_with("mu_") && !self.has_logits()
     }
 
-    /// Returns whether a response is a number with one mean.
+    /// Returns whether a response is a single number with a single mean.
     pub fn has_one_mean(&self) -> bool {
         !self.has_categories() && self.response != Response::Several && self.parts.is_empty()
     }
 
-    /// Returns whether both families of a mixture have the same kind of predictor, so that they differ only in the
-    /// order of their intercepts.
+    /// Returns whether both families of a mixture have the same kind of predictor. They then differ only in the order
+    /// of their intercepts.
     pub fn is_of_twins(&self) -> bool {
         matches!(self.parts, [first, second] if first.name == second.name)
     }
 
-    /// Returns whether the program can draw responses.
+    /// Returns whether the program can draw random responses.
     pub fn has_replicates(&self) -> bool {
         self.is_plain() || self.functions.contains("_rng(")
     }
@@ -274,7 +274,7 @@ impl Family {
         )
     }
 
-    /// Returns whether the density is in Stan's library, which also has its distribution functions.
+    /// Returns whether the density is in Stan's library, which then also contains its distribution functions.
     pub fn is_plain(&self) -> bool {
         self.functions.is_empty()
     }
@@ -284,25 +284,25 @@ impl Family {
         self.response == Response::Ordinal || self.has_logits()
     }
 
-    /// Returns whether each category except the first has its own predictor.
+    /// Returns whether each category except the first has its own linear predictor.
     pub fn has_logits(&self) -> bool {
         use Response::{Counts, Nominal, Shares};
         matches!(self.response, Nominal | Counts | Shares)
     }
 
-    /// Returns whether a response has one column per category, or several responses have one column each.
+    /// Returns whether a response has several columns: one per category, or one per response.
     pub fn has_columns(&self) -> bool {
         use Response::{Counts, Several, Shares};
         matches!(self.response, Counts | Shares | Several)
     }
 
-    /// Returns whether the predictor is the mean of logarithms.
+    /// Returns whether the linear predictor is the mean of the response's logarithm.
     pub fn is_of_logs(&self) -> bool {
         let first = self.parts.first().unwrap_or(self);
         first.name.ends_with("lognormal")
     }
 
-    /// Returns the name of the dimension along the columns of a response.
+    /// Returns the name of the dimension that runs over the columns of a response.
     pub fn dimension(&self) -> &'static str {
         match self.response {
             Response::Several => "response",

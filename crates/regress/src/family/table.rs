@@ -3,9 +3,9 @@
 use super::functions as stan;
 use super::{Family, Link, Parameter, Response};
 
-/// The scale of a response. For parameters without a formula, the priors in this file are the priors of brms 2.22 (its
-/// function `def_dpar_prior`), with two exceptions. Scales of the response have exponential priors, as in rstanarm (its
-/// vignette on priors). Shapes have no gamma(0.01, 0.01) prior if that prior would concentrate near zero.
+/// The scale of a response. For parameters without a formula, the priors in this file are those of brms 2.22 (function
+/// `def_dpar_prior`), with two exceptions. Scales of the response have exponential priors, as described in rstanarm's
+/// vignette on priors. Shapes do not have the prior gamma(0.01, 0.01) if it would concentrate near zero.
 const SIGMA: Parameter = Parameter {
     name: "sigma",
     link: Link::Log,
@@ -20,7 +20,7 @@ const SHAPE: Parameter = Parameter {
     ..SIGMA
 };
 
-/// The dispersion of counts. Its inverse is a variance (brms since 2.19).
+/// The dispersion of counts. Its inverse is a variance (as in brms since 2.19).
 const DISPERSION: Parameter = Parameter {
     prior: "inv_gamma(0.4, 0.3)",
     ..SHAPE
@@ -130,7 +130,7 @@ pub const FAMILIES: &[Family] = &[
                 fixed: Some(0.5),
             },
         ],
-        // Stan's scale is twice the scale of quantile regression.
+        // Stan's scale parameter is twice the scale of quantile regression.
         density: ("skew_double_exponential", "{mu}, 2 * {sigma}, {quantile}"),
         mean: "{mu} + {sigma} {*} (1 - 2 * {quantile}) {/} ({quantile} {*} (1 - {quantile}))",
         ..USUAL
@@ -139,9 +139,9 @@ pub const FAMILIES: &[Family] = &[
         name: "gen_extreme_value",
         parameters: &[
             SIGMA,
-            // The mean is infinite from 1 on, and likelihoods have no regular maximum below −1/2 (Smith, Biometrika 72,
-            // 1985). Shapes of floods, rains and winds are mostly within 0.3 of 0 (Martins and Stedinger, Water
-            // Resources Research 36, 2000).
+            // The mean is infinite for shapes of at least 1, and likelihoods have no regular maximum for shapes below
+            // −1/2 (Smith, Biometrika 72, 1985). The shapes of floods, rains and winds are mostly within 0.3 of 0
+            // (Martins and Stedinger, Water Resources Research 36, 2000).
             Parameter {
                 name: "xi",
                 link: Link::Identity,

@@ -1,4 +1,4 @@
-//! Smooths, Gaussian processes and monotonic effects over the rows of a frame.
+//! Smooths, Gaussian processes and monotonic effects, evaluated over the rows of a frame.
 
 use super::{BOUNDARY, Maker, Monotonic, Penalised, Predictor, Process, SmoothState};
 use crate::error::Result;
@@ -6,7 +6,8 @@ use crate::evaluate::{State, Value, argument};
 use crate::smooth::{Columns, Product, Smooth, distinct};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Number of knots of a smooth of one column, and number of knots per column of a smooth of two columns, as in mgcv.
+/// Number of knots of a smooth of one column, and number of knots per column of a smooth of two columns. mgcv has the
+/// same defaults.
 const KNOTS: (usize, usize) = (10, 5);
 
 const FUNCTIONS: usize = 20;
@@ -86,7 +87,7 @@ impl Maker<'_, '_> {
         let key = format!("{}:{call}", made.parameter);
         let smooth = self.one(call, &key, &x, k, cyclic)?;
         let (line, columns) = (smooth.line(&x), smooth.penalised(&x));
-        // The suffix of the name of each part, and the factor of each row.
+        // Each part has a suffix of its name and a factor for each row.
         let mut parts: Vec<(String, Option<Vec<f64>>)> = vec![(String::new(), None)];
         if let Some(by) = argument(arguments, &["by"], usize::MAX) {
             parts = match self.evaluator.value(by)? {

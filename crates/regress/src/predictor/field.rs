@@ -1,4 +1,4 @@
-//! Markov fields over maps: the neighbours of each region, and the region of each row.
+//! Markov fields over maps. A map contains the neighbours of each region, and each row belongs to a region.
 
 use jensen_data::Adjacency;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub enum FieldKind {
     /// A mixture of an intrinsic field and independent effects (Riebler, Sørbye, Simpson and Rue, Statistical Methods
     /// in Medical Research 25, 2016).
     Mixed,
-    /// A proper field, with a parameter for the strength of dependence.
+    /// A proper field, which has a parameter for the strength of dependence.
     Proper,
 }
 
@@ -27,29 +27,29 @@ const KINDS: [(&str, FieldKind); 3] = [
     ("escar", FieldKind::Proper),
 ];
 
-/// A map of regions, which are ordered by connected component. Regions without neighbours come last.
+/// A map of regions, ordered by connected component. Regions without neighbours come last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldState {
-    /// The number of the first region in the file, 0 or 1.
+    /// The number of the first region in the file, which is 0 or 1.
     first: usize,
     /// The position of each region in the order of the map.
     places: Vec<usize>,
-    /// The sizes of the connected components with at least two regions.
+    /// The sizes of the connected components that have at least two regions.
     pub parts: Vec<usize>,
-    /// Pairs of neighbours, as positions.
+    /// The pairs of neighbouring regions, given by their positions.
     pub edges: Vec<(usize, usize)>,
 }
 
-/// A field over the rows of a frame.
+/// A field evaluated over the rows of a frame.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The name of the column of regions.
+    /// The name of the column that contains the regions.
     pub name: String,
     /// The type of the field.
     pub kind: FieldKind,
     /// The position of each row's region.
     pub index: Vec<usize>,
-    /// The map.
+    /// The map over which the field is defined.
     pub map: FieldState,
 }
 
@@ -102,7 +102,7 @@ impl FieldState {
         self.places.len()
     }
 
-    /// Returns the numbers of the regions in the table, by position.
+    /// Returns the number of each region in the table, by position.
     pub fn labels(&self) -> Vec<String> {
         let mut labels = vec![String::new(); self.places.len()];
         for (region, place) in self.places.iter().enumerate() {
@@ -111,7 +111,7 @@ impl FieldState {
         labels
     }
 
-    /// Returns the number of neighbours at each position.
+    /// Returns the number of neighbours of the region at each position.
     pub fn degrees(&self) -> Vec<f64> {
         let mut degrees = vec![0.0; self.places.len()];
         for (a, b) in &self.edges {
@@ -121,9 +121,9 @@ impl FieldState {
         degrees
     }
 
-    /// Returns, for each position, the geometric mean of the variances of an intrinsic field over the position's
-    /// component (Sørbye and Rue, Spatial Statistics 8, 2014). A field divided by the square root of this mean has
-    /// variances of about 1. The mean is 1 for regions without neighbours (Freni-Sterrantino, Ventrucci and Rue,
+    /// Returns, for each position, the geometric mean of the variances of an intrinsic field over the component of this
+    /// position (Sørbye and Rue, Spatial Statistics 8, 2014). A field that is divided by the square root of this mean
+    /// has variances of about 1. For regions without neighbours, the mean is 1 (Freni-Sterrantino, Ventrucci and Rue,
     /// Spatial and Spatio-temporal Epidemiology 26, 2018).
     pub fn variances(&self) -> Vec<f64> {
         let mut found = vec![1.0; self.places.len()];
@@ -138,8 +138,8 @@ impl FieldState {
                 precision[a][b] -= 1.0;
                 precision[b][a] -= 1.0;
             }
-            // If the projector onto constants is added, the inverse is the field's generalised inverse plus the
-            // projector.
+            // Adding the projector onto constants makes the matrix regular. Its inverse is then the generalised inverse
+            // of the field's matrix plus the projector.
             let share = 1.0 / *size as f64;
             precision.iter_mut().flatten().for_each(|q| *q += share);
             let covariance = inverse(&precision);
@@ -151,8 +151,8 @@ impl FieldState {
         found
     }
 
-    /// Returns the eigenvalues λ of the adjacency matrix, after division of each row and column by the square root of
-    /// its number of neighbours. The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
+    /// Returns the eigenvalues λ of the adjacency matrix after dividing each row and each column by the square root of
+    /// the number of neighbours. The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
     pub fn eigenvalues(&self) -> Vec<f64> {
         let degrees = self.degrees();
         let n = self.places.len();
@@ -167,7 +167,7 @@ impl FieldState {
 }
 
 impl Maker<'_, '_> {
-    /// Adds the field of a term such as `car("map.graph", gr = region, type = "bym2")` to a predictor.
+    /// Adds the field of a term to a predictor. An example of a term is `car("map.graph", gr = region, type = "bym2")`.
     pub(super) fn field(
         &mut self,
         call: &Expr,

@@ -1,4 +1,4 @@
-//! Group effects over the rows of a frame.
+//! Group effects, evaluated over the rows of a frame.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::syntax::{Argument, Expr, Kind};
 type Memberships = (Vec<Factor>, Option<Vec<Vec<f64>>>);
 
 impl Maker<'_, '_> {
-    /// The result is one grouping, or one for each level of `by` in `gr(g, by = z)`.
+    /// Evaluates group effects. The result is one grouping, or one for each level of `by` in `gr(g, by = z)`.
     pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Groups>> {
         let (found, weights) = match group.factors.as_slice() {
             [only] => match &only.kind {
@@ -39,8 +39,8 @@ impl Maker<'_, '_> {
         )?])
     }
 
-    /// The groups of `gr(g, by = z)` are separate for each level of z, and their columns are zero in the rows of other
-    /// levels.
+    /// Evaluates `gr(g, by = z)`. The groups are separate for each level of z, and their columns are zero in rows with
+    /// other levels.
     fn by_levels(
         &mut self,
         group: &Group,
@@ -95,7 +95,7 @@ impl Maker<'_, '_> {
                            the left of the bar"));
             }
         }
-        // New rows use the levels of the fit in the same order.
+        // New rows use the levels of the fit, in the same order.
         let key = group.name();
         if self.evaluator.learning {
             self.groups.insert(key.clone(), kinds.levels.to_vec());
@@ -131,7 +131,7 @@ impl Maker<'_, '_> {
         Ok(made)
     }
 
-    /// Unlike factors, groups may have levels that are not in the fit.
+    /// Returns the grouping factor. Unlike other factors, it may have levels that the fit does not have.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
             if let Some(FrameColumn::Factor(found)) = self.evaluator.frame.column(name) {
@@ -163,7 +163,7 @@ impl Maker<'_, '_> {
     }
 
     /// Returns the levels of the columns of `mm(a, b, weights = cbind(v, w))`, and the weights of each column. The
-    /// weights of a row sum to 1.
+    /// weights in a row sum to 1.
     fn memberships(&mut self, call: &Expr, arguments: &[Argument]) -> Result<Memberships> {
         let strange = |a: &&Argument| a.name.as_deref().is_some_and(|name| name != "weights");
         if let Some(strange) = arguments.iter().find(strange) {

@@ -1,4 +1,5 @@
-//! The linear predictor of one parameter over the rows of a frame: columns, groups, smooths and other terms.
+//! The linear predictor of one parameter over the rows of a frame. It consists of columns, groups, smooths and other
+//! terms.
 
 mod curves;
 mod field;
@@ -19,12 +20,12 @@ pub use field::{Field, FieldKind, FieldState};
 pub use series::Series;
 pub use unknown::{Unknown, UnknownTerm};
 
-/// State that a fit stores for predictions at new rows.
+/// The state that a fit stores so that predictions at new rows use the same columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learnt {
     /// The states of function calls and of columns of words.
     pub states: crate::evaluate::States,
-    /// The levels of each grouping, keyed by its name.
+    /// The levels of each grouping, keyed by the name of the grouping.
     pub groups: std::collections::BTreeMap<String, Vec<String>>,
     /// The smooths, keyed by parameter and call. All levels of a `by` factor share one smooth.
     pub smooths: std::collections::BTreeMap<String, SmoothState>,
@@ -40,26 +41,26 @@ pub enum SmoothState {
     One(Smooth),
     /// A smooth of two columns.
     Two(Product),
-    /// A Gaussian process, with the centre and half the range of its column.
+    /// A Gaussian process, given by the centre of its column and half of the column's range.
     Process([f64; 2]),
-    /// A monotonic effect, with its number of steps.
+    /// A monotonic effect, given by its number of steps.
     Steps(usize),
 }
 
-/// Group effects over the rows.
+/// Group effects, evaluated over the rows.
 #[derive(Clone, Debug)]
 pub struct Groups {
-    /// The grouping as written in the formula.
+    /// The grouping as the formula writes it.
     pub name: String,
-    /// The levels in the fit.
+    /// The levels that occur in the fit.
     pub levels: Vec<String>,
-    /// Levels that occur in these rows but not in the fit.
+    /// The levels that occur in these rows but not in the fit.
     pub new_levels: Vec<String>,
-    /// The level of each row, or several levels for multiple membership.
+    /// The level of each row. With multiple membership, each row has several levels.
     pub members: Vec<Member>,
-    /// The columns whose effects differ between groups.
+    /// The columns whose effects vary between groups.
     pub design: Design,
-    /// The standard deviation of each of these columns, or 1 for an intercept.
+    /// The standard deviation of each of these columns. It is 1 for an intercept.
     pub spreads: Vec<f64>,
     /// Whether the effects of a group are correlated.
     pub correlated: bool,
@@ -67,44 +68,44 @@ pub struct Groups {
     pub shared: Option<String>,
 }
 
-/// One level for each row.
+/// The level to which each row belongs.
 #[derive(Clone, Debug)]
 pub struct Member {
     /// The index of each row's level, from 0. New levels follow the levels of the fit.
     pub index: Vec<usize>,
-    /// The weight of each row's effect, or `None` if all weights are one.
+    /// The weight of each row's effect, or `None` if all weights are 1.
     pub weights: Option<Vec<f64>>,
 }
 
-/// Functions with a common scale, which form the penalised part of a smooth.
+/// Functions with a common scale. They form the penalised part of a smooth.
 #[derive(Clone, Debug)]
 pub struct Penalised {
-    /// The term as printed.
+    /// The term as it is printed.
     pub name: String,
     /// The values of the functions over the rows.
     pub columns: Vec<Vec<f64>>,
 }
 
-/// A Gaussian process over one column, approximated by its first eigenfunctions on an interval (Riutort-Mayol, Bürkner,
+/// A Gaussian process over one column, approximated by the first eigenfunctions on an interval (Riutort-Mayol, Bürkner,
 /// Andersen, Solin and Vehtari, Statistics and Computing 33, 2023).
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// The term as printed.
+    /// The term as it is printed.
     pub name: String,
     /// The values of the eigenfunctions over the rows.
     pub columns: Vec<Vec<f64>>,
-    /// Square roots of the eigenvalues.
+    /// The square roots of the eigenvalues.
     pub frequencies: Vec<f64>,
 }
 
 /// A monotonic effect (Bürkner and Charpentier, British Journal of Mathematical and Statistical Psychology 73, 2020).
 #[derive(Clone, Debug)]
 pub struct Monotonic {
-    /// The term as printed.
+    /// The term as it is printed.
     pub name: String,
-    /// The number of steps below each row's level.
+    /// The number of steps below the level of each row.
     pub steps: Vec<usize>,
-    /// The total number of steps.
+    /// The number of steps from the lowest to the highest level.
     pub count: usize,
 }
 
@@ -127,47 +128,47 @@ pub struct Predictor {
     pub processes: Vec<Process>,
     /// Monotonic effects.
     pub monotonic: Vec<Monotonic>,
-    /// The effects of columns with unknown values, `me()` and `mi()`.
+    /// The effects of columns with unknown values, from the terms `me()` and `mi()`.
     pub unknown: Vec<UnknownTerm>,
-    /// An autoregression of residuals. Rows without a response have no residual.
+    /// An autoregression of the residuals. Rows without a response have no residual.
     pub series: Option<Series>,
     /// A Markov field over a map.
     pub field: Option<Field>,
-    /// A function of columns and of parameters with their own predictors, which replaces the sum.
+    /// A function of columns and of parameters with predictors of their own, which replaces the sum of terms.
     pub computed: Option<Calculation>,
 }
 
-/// A function of columns and of parameters over the rows.
+/// A function of columns and of parameters, evaluated over the rows.
 #[derive(Clone, Debug)]
 pub struct Calculation {
     /// The function.
     pub value: Expr,
     /// The text of the formula.
     pub text: String,
-    /// The columns that the function uses, with their names.
+    /// The columns that the function uses, each with its name.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
-/// The prefix of the parameter for an imputed column, whose formula is `column | mi() ~ …`.
+/// The prefix that marks the parameter of an imputed column. The formula of such a column is `column | mi() ~ …`.
 pub const IMPUTED: &str = "mi_";
 
-/// The interval of the eigenfunctions, in units of half the column's range. It suffices for length scales up to the
-/// range (Riutort-Mayol et al., equation 20).
+/// The half-width of the interval of the eigenfunctions, in units of half the column's range. It suffices for length
+/// scales up to the range (Riutort-Mayol et al., equation 20).
 pub const BOUNDARY: f64 = 1.5;
 
 /// Builds predictors from terms.
 pub struct Maker<'a, 'b> {
     /// The evaluator of expressions over the rows.
     pub evaluator: Evaluator<'b>,
-    /// The levels of groupings, keyed by name.
+    /// The levels of groupings, keyed by the name of the grouping.
     pub groups: &'a mut std::collections::BTreeMap<String, Vec<String>>,
     /// The smooths, keyed by parameter and call.
     pub smooths: &'a mut std::collections::BTreeMap<String, SmoothState>,
     /// The maps, keyed by file name.
     pub fields: &'a mut std::collections::BTreeMap<String, FieldState>,
-    /// The columns with unknown values, of all predictors.
+    /// The columns with unknown values in any predictor.
     pub unknowns: &'a mut Vec<Unknown>,
-    /// The coding of factors.
+    /// The coding of factors whose mean is already in the model.
     pub contrasts: Contrasts,
 }
 

@@ -1,20 +1,20 @@
-//! Autoregressions of residuals over the rows of a frame.
+//! Autoregressions of residuals, evaluated over the rows of a frame.
 
 use super::{Maker, Predictor};
 use crate::error::Result;
 use crate::evaluate::argument;
 use crate::syntax::{Argument, Expr, Kind};
 
-/// An autoregression, in which residuals depend on earlier residuals.
+/// An autoregression, in which the residual of a row depends on the residuals of earlier rows.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// For each lag from 1 and each row, the index of the row that precedes it by the lag, if there is one.
+    /// For each lag, starting at 1, the index of the row that precedes each row by this lag, if there is such a row.
     pub lags: Vec<Vec<Option<usize>>>,
 }
 
 impl Maker<'_, '_> {
-    /// Adds the autoregression of `ar(time, gr = g, p = 1)` to a predictor. Within each series, rows are in the order
-    /// of `time`, or of the table.
+    /// Adds the autoregression of `ar(time, gr = g, p = 1)` to a predictor. The rows of each series are ordered by
+    /// `time`, or by their order in the table if there is no time.
     pub(super) fn series(
         &mut self,
         call: &Expr,

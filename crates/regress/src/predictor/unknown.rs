@@ -1,4 +1,4 @@
-//! Columns whose values are measured with error, or missing in some rows.
+//! Columns whose values are measured with error, or are missing in some rows.
 
 use super::{Maker, Predictor};
 use crate::basis::{mean, sd};
@@ -6,23 +6,23 @@ use crate::error::Result;
 use crate::frame::FrameColumn;
 use crate::syntax::{Expr, Kind};
 
-/// A column whose values are parameters, in some or all rows.
+/// A column whose values are parameters of the program in some or all rows.
 #[derive(Clone, Debug)]
 pub struct Unknown {
     /// The name of the column.
     pub name: String,
-    /// The observed values. The mean of these replaces missing values.
+    /// The observed values. Missing values are replaced by the mean of the observed ones.
     pub values: Vec<f64>,
-    /// The indices of the rows without a value.
+    /// The indices of the rows without an observed value.
     pub missing: Vec<usize>,
     /// The standard errors of the values, if the values are measurements.
     pub errors: Option<Vec<f64>>,
 }
 
-/// An effect of a column with unknown values.
+/// An effect of a column with unknown values on a predictor.
 #[derive(Clone, Debug)]
 pub struct UnknownTerm {
-    /// The term as printed.
+    /// The term as it is printed.
     pub name: String,
     /// The name of the column.
     pub column: String,
@@ -31,7 +31,7 @@ pub struct UnknownTerm {
 }
 
 impl Maker<'_, '_> {
-    /// Adds the effect of `me(x, sd)`, a measurement with known standard errors.
+    /// Adds the effect of `me(x, sd)`, where x is a measurement with known standard errors.
     pub(super) fn measured(
         &mut self,
         call: &Expr,
@@ -66,7 +66,7 @@ impl Maker<'_, '_> {
         )
     }
 
-    /// Adds the effect of `mi(x)`, a column whose missing values are imputed.
+    /// Adds the effect of `mi(x)`, where x is a column whose missing values are imputed.
     pub(super) fn imputed(
         &mut self,
         call: &Expr,

@@ -1,10 +1,10 @@
-//! Coefficients of columns, with independent priors or a joint shrinkage prior.
+//! Writes the coefficients of columns, with independent priors or a joint shrinkage prior.
 
 use super::linear::times;
 use super::{Block, Writer};
 use crate::prior::Given;
 
-/// Writes coefficients with their priors. Coefficients with the default prior form one vector.
+/// Writes coefficients and their priors. Coefficients with the default prior form one vector.
 pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &str, of_mean: bool) {
     let b = format!("b{s}");
     let size = match unit {
@@ -59,12 +59,12 @@ pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &s
     }
 }
 
-/// Writes coefficients in units of `size` under a joint prior: a regularised horseshoe (Piironen and Vehtari,
-/// Electronic Journal of Statistics 11, 2017), or a prior of R² and its shares (Zhang, Naughton, Bondell and Reich,
-/// Journal of the American Statistical Association 117, 2022).
+/// Writes coefficients in units of `size` under a joint prior. The prior is a regularised horseshoe (Piironen and
+/// Vehtari, Electronic Journal of Statistics 11, 2017), or a prior of R² and of the columns' shares in it (Zhang,
+/// Naughton, Bondell and Reich, Journal of the American Statistical Association 117, 2022).
 fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: bool) {
     let (b, z) = (format!("b{s}"), format!("zb{s}"));
-    // Both priors are relative to the residual standard deviation if the model has one.
+    // If the model has a residual standard deviation, both joint priors are relative to it.
     let residual = match of_mean.then(|| residual(writer)).flatten() {
         Some(sigma) => format!("{sigma} * "),
         None => String::new(),
@@ -124,7 +124,7 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
             );
             format!("{residual}sqrt(R2D2_phi{s} * R2D2_R2{s} / (1 - R2D2_R2{s}))")
         }
-        // `Given::parse` fills in all arguments.
+        // `Given::parse` has already filled in all arguments.
         _ => String::from("1"),
     };
     writer.line(
@@ -133,7 +133,8 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
     );
 }
 
-/// Returns the residual standard deviation in units of the response's standard deviation, if all rows share one.
+/// Returns the residual standard deviation in units of the response's standard deviation, if all rows have the same
+/// one.
 fn residual(writer: &mut Writer<'_>) -> Option<String> {
     let plain = &writer.regression.plain;
     if !plain

@@ -1,4 +1,4 @@
-//! Nonlinear formulas in a program: functions of columns and of parameters with their own formulas.
+//! Writes nonlinear formulas, which are functions of columns and of parameters with formulas of their own.
 
 use super::Writer;
 use crate::error::{Error, Result, Span};
@@ -33,7 +33,7 @@ const FUNCTIONS: [(&str, &str); 22] = [
 /// Declares the columns of a formula, and checks that its functions and operators are supported.
 ///
 /// # Errors
-/// Fails if the formula calls an unknown function, or uses an operator that does not apply to numbers.
+/// Fails if the formula calls an unknown function, or if it contains an operator that does not apply to numbers.
 pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()> {
     for (name, values) in &calculation.columns {
         let column = column(writer, name);
@@ -43,7 +43,8 @@ pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()>
     Ok(())
 }
 
-/// Checks that a parameter of a nonlinear formula has a prior, because the data do not determine its scale.
+/// Checks that every parameter of a nonlinear formula has a prior, because the data do not determine a default scale
+/// for it.
 ///
 /// # Errors
 /// Fails if a parameter has no prior.
@@ -90,7 +91,7 @@ pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()
     Ok(())
 }
 
-/// Returns the function in Stan's syntax.
+/// Returns the function in Stan syntax.
 pub fn calculated(writer: &mut Writer<'_>, calculation: &Calculation) -> Option<String> {
     let (text, is_vector) = stan(writer, calculation, &calculation.value).ok()?;
     Some(match is_vector {
@@ -103,7 +104,7 @@ fn column(writer: &mut Writer<'_>, name: &str) -> String {
     format!("x_{}", writer.identifier(name))
 }
 
-/// Returns an expression in Stan's syntax, and whether its value differs by row.
+/// Returns an expression in Stan syntax, and whether its value differs between rows.
 fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Result<(String, bool)> {
     let error = |message: String| Error::at(&calculation.text, expr.span, message);
     Ok(match &expr.kind {

@@ -1,4 +1,4 @@
-//! Smooths, Gaussian processes and monotonic effects in a program: declarations and priors.
+//! Writes the declarations and priors of smooths, Gaussian processes and monotonic effects.
 
 use super::linear::{prior, scales, suffix, times, unit};
 use super::{Block, Writer};
@@ -49,9 +49,9 @@ pub fn smooths(writer: &mut Writer<'_>, predictor: &Predictor) {
     }
 }
 
-/// Prior of length scales, in units of half the column's range. One percent of the mass is below 0.12, where twenty
-/// functions become too few (Riutort-Mayol et al. 2023, equation 21: 1.75 × 1.5 / 20 = 0.13), and one percent is above
-/// 2.3, more than the whole range.
+/// The prior of length scales, in units of half the column's range. One percent of its mass is below 0.12, where twenty
+/// functions become too few (Riutort-Mayol et al. 2023, equation 21: 1.75 × 1.5 / 20 = 0.13). Another percent is above
+/// 2.3, which is more than the whole range.
 const LENGTH: &str = "inv_gamma(3, 1)";
 
 /// Writes the Gaussian processes of a predictor.

@@ -1,10 +1,10 @@
-//! Markov fields over maps in a program.
+//! Writes Markov fields over maps.
 
 use super::linear::{prior, scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Field, FieldKind, Predictor};
 
-/// Writes the effects of regions, `rcar`, and their priors.
+/// Writes the effects of regions (`rcar`) and their priors.
 pub fn field(writer: &mut Writer<'_>, predictor: &Predictor) {
     let Some(field) = &predictor.field else {
         return;
@@ -61,8 +61,8 @@ fn edges(writer: &mut Writer<'_>, field: &Field, s: &str) {
     writer.ints(&format!("edge2{s}"), &kind, second, "the other");
 }
 
-/// Writes a field of unit scale that sums to 0 over every component of the map. Regions without neighbours are
-/// independent. Returns the name of the field.
+/// Writes a field with unit scale that sums to 0 over every component of the map. Regions without neighbours are
+/// independent. Returns the name of the field in the program.
 fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let mut names = Vec::new();
     for (at, size) in field.map.parts.iter().enumerate() {

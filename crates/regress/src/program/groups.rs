@@ -1,16 +1,17 @@
-//! Group effects in a program: declarations and priors.
+//! Writes the declarations and priors of group effects.
 
 use super::linear::{scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Groups, Predictor};
 
-/// The effects are normal around zero with the groups' standard deviations. They are written in the units of these
-/// standard deviations. The fit recognises these statements and chooses their centring.
+/// Writes the effects of a grouping, which are normal around zero with the standard deviations of the grouping. They
+/// are expressed in units of these standard deviations. The fit recognises such statements and chooses the centring of
+/// the effects.
 fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard: Option<&str>) {
     let m = groups.design.names.len();
     let (sd, r) = match standard {
         Some(_) => (format!("sd{g}_std"), format!("r{g}_std")),
-        // The prior uses vectors, and the rows use a matrix.
+        // The prior uses vectors, whereas the rows use a matrix.
         None if m > 1 && groups.correlated => (format!("sd{g}"), format!("r{g}_by")),
         None => (format!("sd{g}"), format!("r{g}")),
     };
@@ -156,7 +157,7 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
     }
 }
 
-/// Writes the correlations of a group and their prior.
+/// Writes the correlations between the effects of a group, and their prior.
 pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
     let cor = format!("cor{g}");
     let given = writer.priors.find(&[&cor, "cor"]);
@@ -174,10 +175,10 @@ pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
     writer.shown.push(cor);
 }
 
-/// Effects of one parameter that are correlated with effects of other parameters.
+/// The effects of one parameter in a group of effects that are correlated across parameters.
 pub struct Part {
     g: String,
-    /// The printed names of the effects, next to the effects of other parameters.
+    /// The names under which the effects are printed next to the effects of other parameters.
     labels: Vec<String>,
     size: Option<String>,
     groups: String,
@@ -214,7 +215,7 @@ fn places(parts: &[Part]) -> Vec<String> {
     parts.iter().map(place).collect()
 }
 
-/// Writes correlated effects of several parameters, all of which must be declared before.
+/// Writes the correlated effects of several parameters. All of these parameters must be declared before.
 pub fn joint(writer: &mut Writer<'_>) {
     for (shared, parts) in std::mem::take(&mut writer.joint) {
         let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
@@ -260,7 +261,7 @@ pub fn joint(writer: &mut Writer<'_>) {
     }
 }
 
-/// Writes the correlated effects of `new` new groups of several parameters, after the effects of the fit.
+/// Writes the correlated effects of several parameters for `new` new groups, after the effects of the fit.
 pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
     let Some((_, parts)) = writer.joint.iter().find(|(name, _)| name == shared) else {
@@ -286,7 +287,7 @@ pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     writer.line(Block::Generated, declared + &body + "}");
 }
 
-/// Returns the variables that contain each row's groups and their weights.
+/// Returns the variables that contain the groups of each row and their weights.
 pub fn members(groups: &Groups, own: &str) -> Vec<(String, Option<String>)> {
     if groups.members.len() == 1 {
         return vec![(format!("i_{own}"), None)];

@@ -1,8 +1,8 @@
-//! Baseline hazards in a program, which are weighted sums of functions of time with weights that sum to 1.
+//! Writes baseline hazards. A baseline hazard is a weighted sum of functions of time, whose weights sum to 1.
 
 use super::{Block, Writer};
 
-/// Writes the functions at the times, and their weights.
+/// Writes the values of the functions at the observed times, and the weights of the functions.
 pub fn declare(writer: &mut Writer<'_>) {
     let Some([densities, integrals]) = &writer.regression.observed.hazards else {
         return;

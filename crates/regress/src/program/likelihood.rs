@@ -1,4 +1,4 @@
-//! The density of the response, log likelihoods and replicates.
+//! Writes the density of the response, log likelihoods and replicates.
 
 use super::linear::{is_centred, prior, shift, sum};
 use super::{Block, Writer, hazard, residuals, unknown};
@@ -7,11 +7,11 @@ use crate::family::{Link, Parameter, Response};
 use crate::predictor::Predictor;
 use jensen_data::Labels;
 
-/// Largest number of rows for which the program computes R². This computation needs a pass over all rows for every
-/// draw. At 100 000 rows this pass took half as long as the fit.
+/// Largest number of rows for which the program computes R². The computation makes a pass over all rows for every draw.
+/// At 100 000 rows it took half as long as the fit.
 const EXPLAINED: usize = 20_000;
 
-/// Declares the response, the parameters of the family that have no formula, and the density.
+/// Declares the response and the parameters of the family that have no formula, and writes the density.
 pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     let regression = writer.regression;
     let family = regression.family;
@@ -142,7 +142,7 @@ fn response(writer: &mut Writer<'_>) {
     errors(writer);
 }
 
-/// Declares known standard errors.
+/// Declares the known standard errors of the response.
 pub fn errors(writer: &mut Writer<'_>) {
     if let Some(errors) = &writer.regression.observed.errors {
         writer.vector(
@@ -179,7 +179,7 @@ pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
     let given = writer.priors.find(&[name]).is_some();
     writer.shown.push(name.to_owned());
     if is_scale && !given {
-        // The parameter has no units, so its prior does not depend on units.
+        // The parameter is declared without units, so its prior does not depend on them.
         writer.line(Block::Parameters, format!("real<lower=0> {name}_std;"));
         writer.line(
             Block::Derived,
@@ -195,14 +195,15 @@ pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
     prior(writer, &[name], name, usual);
 }
 
-/// Writes the thresholds of ordered categories.
+/// Writes the thresholds between ordered categories.
 pub fn thresholds(writer: &mut Writer<'_>) {
     let regression = writer.regression;
     if regression.family.response != Response::Ordinal {
         return;
     }
     let name = thresholds_name(writer);
-    // The thresholds of the cumulative family divide one line, so they increase. Other families decide step by step.
+    // The thresholds of the cumulative family divide a single line, so they increase. The other families decide step by
+    // step, so their thresholds need not increase.
     let kind = if regression.family.name == "cumulative" {
         "ordered"
     } else {
@@ -248,11 +249,11 @@ fn vector_of(predictor: &Predictor, link: Link) -> String {
     }
 }
 
-/// Returns the lines that compute all predictors, and the family's parameters with these predictors.
+/// Returns the lines that compute all predictors, and the parameters of the family that depend on them.
 pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let mut lines = Vec::new();
-    // Parameters of a nonlinear formula come before the function that uses them.
+    // The parameters of a nonlinear formula come before the function that uses them.
     let (before, others): (Vec<&Predictor>, Vec<&Predictor>) =
         (regression.predictors.iter()).partition(|p| regression.is_of_formula(&p.parameter));
     for predictor in before {
@@ -353,8 +354,8 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns statements that compute the log likelihood of row n, including censoring and bounds. `into` and `close`
-/// enclose each value.
+/// Returns the statements that compute the log likelihood of row n, including censoring and bounds. Each value is
+/// written between `into` and `close`.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     let (name, arguments) = density(writer);
@@ -432,14 +433,14 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     lines
 }
 
-/// Returns the expression that draws a replicated response of row n.
+/// Returns an expression that draws a replicated response for row n.
 pub fn replicate(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let (name, arguments) = match regression.family.response {
         Response::Ordinal => density(writer),
         _ => regression.family.density,
     };
-    // The boundary that the diffusion reaches is random, too.
+    // The boundary that the diffusion reaches is also random.
     let arguments = filled(writer, &arguments.replace("{dec}, ", ""), true);
     match regression.family.response {
         Response::Counts => format!("{name}_rng({arguments}, trials[n])"),
@@ -447,7 +448,7 @@ pub fn replicate(writer: &mut Writer<'_>) -> String {
     }
 }
 
-/// Returns the expression for the mean of row n, or `None` for categories and several responses.
+/// Returns the expression for the expected response in row n. Returns `None` for categories and for several responses.
 pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     let family = writer.regression.family;
     match family.has_categories() || family.has_columns() {
@@ -456,8 +457,8 @@ pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     }
 }
 
-/// Returns the lines that compute the means of several responses in row n, or the probabilities of its categories.
-/// Ordered categories use their density.
+/// Returns the lines that compute the means of several responses in row n, or the probabilities of the categories. For
+/// ordered categories, the probabilities come from the density.
 pub fn categories(writer: &mut Writer<'_>) -> String {
     let means = means(writer);
     match writer.regression.family.response {
@@ -472,7 +473,7 @@ pub fn categories(writer: &mut Writer<'_>) -> String {
     format!("for (c in 1 : C) {{\n  expected[n, c] = exp({name}_lpmf(c | {arguments}));\n}}")
 }
 
-/// Returns the declaration of replicates.
+/// Returns the declaration of the replicates.
 pub fn replicates(writer: &Writer<'_>, name: &str) -> String {
     match writer.regression.family.response {
         Response::Counts => format!("array[N, C] int {name};"),
@@ -552,7 +553,7 @@ fn generated(writer: &mut Writer<'_>) {
 }
 
 impl Writer<'_> {
-    /// Labels a variable with one value per row.
+    /// Labels the elements of a variable that has one value per row.
     pub fn dims_of_rows(&mut self, variable: &str) {
         self.coordinates
             .dims
@@ -566,7 +567,7 @@ impl Writer<'_> {
         self.label("row", Labels::Whole(rows));
     }
 
-    /// Labels a variable with one response per row.
+    /// Labels the elements of a variable that has one response per row.
     pub fn dims_of_responses(&mut self, variable: &str) {
         self.dims_of_rows(variable);
         if self.regression.family.has_columns() {

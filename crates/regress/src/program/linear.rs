@@ -1,4 +1,4 @@
-//! Linear predictors in a program: declarations, priors and sums.
+//! Writes the declarations, priors and sums of linear predictors.
 
 use super::coefficients::coefficients;
 use super::curves::{monotonic, processes, smooths};
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::family::Response;
 use crate::predictor::{IMPUTED, Predictor};
 
-/// Returns the suffix of a predictor's parameters, which is empty for the mean.
+/// Returns the suffix of the names of a predictor's parameters. It is empty for the mean.
 pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.as_str() {
         "mu" => String::new(),
         name => match name.strip_prefix("mu_") {
-            // The parameter is the predictor of a category.
+            // The parameter is the linear predictor of a category.
             Some(category) => format!("_{}", writer.identifier(category)),
             None => match name.strip_prefix(IMPUTED) {
                 Some(column) => format!("_{}", writer.identifier(column)),
@@ -26,7 +26,7 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// Returns the unit of a predictor's coefficients, which is the standard deviation of the response or of the imputed
+/// Returns the unit of a predictor's coefficients. It is the standard deviation of the response or of the imputed
 /// column, or 1.
 pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.strip_prefix(IMPUTED) {
@@ -62,7 +62,7 @@ pub fn has_unit(writer: &Writer<'_>) -> bool {
             | Response::Count
             | Response::Several
     );
-    // The drift of a diffusion does not have the units of the response.
+    // The drift of a diffusion is not measured in the units of the response.
     let drift = regression.family.name == "wiener";
     regression.link == crate::family::Link::Identity
         && numbers
@@ -70,7 +70,7 @@ pub fn has_unit(writer: &Writer<'_>) -> bool {
         && !regression.family.is_of_logs()
 }
 
-/// Returns the product of `by` and a unit, in Stan's syntax.
+/// Returns the product of `by` and a unit, in Stan syntax.
 pub fn times(by: &str, unit: &str) -> String {
     match (by, unit) {
         (by, "1") => by.to_owned(),
@@ -126,7 +126,7 @@ fn has_scale_parameters(writer: &Writer<'_>) -> bool {
         .any(|p| p.prior.is_empty())
 }
 
-/// Writes a prior under its printed name. `usual` is the default. Returns whether the user specified the prior.
+/// Writes a prior under its printed name. `usual` is the default prior. Returns whether the user specified a prior.
 pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -> bool {
     let given = writer.priors.find(names);
     let is_given = given.is_some();
@@ -223,8 +223,8 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     let has_columns = is_centred(predictor);
     let imputed = predictor.parameter.starts_with(IMPUTED);
     let of_mean = writer.regression.family.is_mean(&predictor.parameter) || imputed;
-    // Initial values of parameters without units are the mean at the response's mean, and a scale at its standard
-    // deviation.
+    // If a parameter has no units, its initial value is chosen so that a mean equals the mean of the response and a
+    // scale equals the response's standard deviation.
     let of_scale = writer.regression.family.parameters.iter();
     let of_scale = of_scale
         .clone()
@@ -280,13 +280,13 @@ fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &st
     writer.line(Block::Derived, format!("real {name} = y_mean + {value};"));
 }
 
-/// Returns whether the predictor uses columns minus their means.
+/// Returns whether the predictor subtracts their means from its columns.
 pub fn is_centred(predictor: &Predictor) -> bool {
     !(predictor.design.names.is_empty() && predictor.unknown.is_empty())
 }
 
-/// Returns the difference between the intercept at the means of the columns and the intercept at zero. Returns `None`
-/// without columns.
+/// Returns the intercept at the means of the columns minus the intercept at zero. Returns `None` if there are no
+/// columns.
 pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     let s = suffix(writer, predictor);
     let mut terms = Vec::new();
@@ -300,8 +300,8 @@ pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
     (!terms.is_empty()).then(|| terms.join(" - "))
 }
 
-/// Declares positive parameters with names such as `sd_g` or `sds`, in units of the data if they have any. Returns
-/// their unit.
+/// Declares positive parameters with names such as `sd_g` or `sds`. They are in units of the data if the predictor has
+/// units. Returns the unit of the parameters.
 pub fn scales(
     writer: &mut Writer<'_>,
     name: &str,
@@ -361,7 +361,7 @@ pub fn scales(
     Some(size)
 }
 
-/// Returns the lines that accumulate a predictor in the vector `name`.
+/// Returns the lines that accumulate the terms of a predictor in the vector `name`.
 pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
     let s = suffix(writer, predictor);
     let ordinal =

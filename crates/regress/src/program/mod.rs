@@ -1,6 +1,6 @@
-//! Writes a regression as a Stan program with its data and with comments for the reader.
+//! Writes a regression as a Stan program with its data. The program contains comments for the reader.
 //!
-//! Columns are centred at their means, parameters are in the units of the data, group effects are standardised, and
+//! Columns are centred at their means, and parameters are in the units of the data. Group effects are standardised, and
 //! every prior is visible in the program.
 //!
 //! | file | subject |
@@ -42,16 +42,16 @@ use writer::{Block, Writer};
 pub struct Program {
     /// The source text of the program.
     pub text: String,
-    /// The source text of the program that computes `lprior`, the log density of the priors at the parameters. It has
-    /// the same data.
+    /// The source text of a second program, which computes `lprior`, the log density of the priors at the parameters.
+    /// It uses the same data.
     pub log_prior: String,
     /// The data of the program.
     pub data: DataSet,
-    /// The names of dimensions and their labels.
+    /// The names of the dimensions and the labels along them.
     pub coordinates: Coordinates,
     /// The priors that the program uses.
     pub priors: Vec<Used>,
-    /// The variables to report, in order. Other variables are intermediate results.
+    /// The variables to report, in order. All other variables are intermediate results.
     pub shown: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The program of predictions for new rows, which reads the parameters of the fit.
+//! Writes the program of predictions for new rows, which reads the parameters of the fit.
 
 use jensen_data::{DataSet, Labels};
 
@@ -9,12 +9,12 @@ use crate::predictor::Groups;
 use crate::prior::Priors;
 use crate::regression::Regression;
 
-/// Writes the program for new rows, given the data of the fit. It computes `linear` predictors, `expected` values
-/// (probabilities for categories) and `predicted` responses. Groups that are not in the fit have effects drawn from the
-/// distribution of all groups.
+/// Writes the program for new rows, given the data of the fit. It computes `linear` predictors, `expected` values and
+/// `predicted` responses. For categories, the expected values are probabilities. The effects of groups that the fit
+/// does not contain are drawn from the distribution of all groups.
 ///
 /// # Errors
-/// Fails if a prior has no target in the model.
+/// Fails if the target of a prior does not exist in the model.
 pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     let mut writer = Writer::new(rows, Priors::parse(&rows.request.priors)?);
     writer.predicting = true;
@@ -41,7 +41,7 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     quantities(&mut writer);
     let numbers = rows.rows.iter().map(|row| *row as i64 + 1).collect();
     writer.label("row", Labels::Whole(numbers));
-    // Statistics of the fit's data, such as means of columns, also apply to new rows.
+    // Statistics of the fit's data, such as the means of columns, also apply to new rows.
     let mut data = DataSet::new();
     for (name, value) in writer.data.iter() {
         let stored = fitted.get(name).filter(|_| !writer.by_row.contains(name));

@@ -1,4 +1,4 @@
-//! Residuals of several responses in a program, with their standard deviations and correlations.
+//! Writes the residuals of several responses, with their standard deviations and correlations.
 
 use super::groups::correlation;
 use super::linear::prior;

@@ -1,10 +1,10 @@
-//! Autoregressions of residuals in a program.
+//! Writes autoregressions of residuals.
 
 use super::linear::prior;
 use super::{Block, Writer};
 use crate::predictor::Predictor;
 
-/// Writes the coefficients, and the index of each row's predecessors.
+/// Writes the coefficients of the autoregression, and the indices of the rows that precede each row.
 pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     let Some(series) = predictor.series.as_ref().filter(|_| !writer.predicting) else {
         return;
@@ -41,7 +41,7 @@ pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     writer.shown.push("ar".to_owned());
 }
 
-/// Returns the lines that add multiples of earlier residuals.
+/// Returns the lines that add multiples of earlier residuals to a predictor.
 pub fn lagged(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
     let Some(series) = predictor.series.as_ref().filter(|_| !writer.predicting) else {
         return Vec::new();

@@ -1,11 +1,11 @@
-//! Columns that are measured with error or imputed: their values as parameters, and their effects.
+//! Writes columns that are measured with error or imputed. Their values are parameters.
 
 use super::linear::{prior, suffix, sum, times, unit};
 use super::{Block, Writer};
 use crate::basis::{mean, sd};
 use crate::predictor::{IMPUTED, Predictor, Unknown};
 
-/// Writes the values of all columns with unknown values, as `full_x`.
+/// Writes the values of every column with unknown values, under a name such as `full_x`.
 pub fn columns(writer: &mut Writer<'_>) {
     let regression = writer.regression;
     for unknown in &regression.unknowns {
@@ -79,7 +79,7 @@ fn measured(writer: &mut Writer<'_>, x: &str, errors: &[f64]) {
     writer.shown.extend([level, size]);
 }
 
-/// The default prior is exponential with the spread of the column as its mean.
+/// Writes a scale parameter. Its default prior is exponential, and its mean is the spread of the column.
 fn scale(writer: &mut Writer<'_>, name: &str, spread: &str, class: &str) {
     if writer.priors.find(&[name, class]).is_some() {
         writer.line(Block::Parameters, format!("real<lower=0> {name};"));

@@ -1,4 +1,4 @@
-//! The blocks and the data of a program under construction.
+//! A program under construction, given by its blocks and its data.
 
 use std::collections::BTreeSet;
 
@@ -44,9 +44,9 @@ pub struct Writer<'a> {
     pub data: DataSet,
     pub coordinates: Coordinates,
     pub shown: Vec<String>,
-    /// Correlated group effects of several parameters, keyed by the name that they share.
+    /// Correlated group effects of several parameters, keyed by the name that these effects share.
     pub joint: Vec<(String, Vec<Part>)>,
-    /// Whether the program predicts new rows. It then reads parameters from the draws and has no priors.
+    /// Whether the program predicts new rows. In that case it reads parameters from the draws and has no priors.
     pub predicting: bool,
     lines: Vec<(Block, String)>,
     declared: BTreeSet<String>,
@@ -79,7 +79,7 @@ impl<'a> Writer<'a> {
         self.lines.push((block, text.into()));
     }
 
-    /// Adds a prior, which also becomes a term of `lprior`.
+    /// Adds a prior to the model block and to `lprior`.
     pub fn prior(&mut self, target: &str, density: &str) {
         self.line(Block::Model, format!("{target} ~ {density};"));
         let inside = density
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Declares an integer.
+    /// Declares an integer in the data.
     pub fn int(&mut self, name: &str, bounds: &str, value: usize, comment: &str) {
         let bounds = if bounds.is_empty() {
             "<lower=0>"
@@ -121,7 +121,7 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// Declares a number.
+    /// Declares a number in the data.
     pub fn real(&mut self, name: &str, bounds: &str, value: f64, comment: &str) {
         self.datum(
             &format!("real{bounds}"),
@@ -131,19 +131,19 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// Declares a vector of numbers.
+    /// Declares a vector of numbers in the data.
     pub fn vector(&mut self, name: &str, kind: &str, values: Vec<f64>, comment: &str) {
         let value = Value::reals(vec![values.len()], values).ok();
         self.datum(kind, name, comment, value);
     }
 
-    /// Declares integers.
+    /// Declares several integers in the data.
     pub fn ints(&mut self, name: &str, kind: &str, values: Vec<i64>, comment: &str) {
         let value = Value::ints(vec![values.len()], values).ok();
         self.datum(kind, name, comment, value);
     }
 
-    /// Declares a matrix with these columns.
+    /// Declares a matrix with these columns in the data.
     pub fn matrix(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl<'a> Writer<'a> {
         self.datum(kind, name, comment, value);
     }
 
-    /// Declares columns of numbers as an array of rows, or an array of integers if the kind says so.
+    /// Declares columns of numbers as an array of rows. If `kind` says so, it declares an array of integers instead.
     pub fn table(&mut self, name: &str, kind: &str, columns: &[Vec<f64>], comment: &str) {
         let rows = columns.first().map_or(0, Vec::len);
         let mut values = Vec::with_capacity(rows * columns.len());
@@ -175,12 +175,12 @@ impl<'a> Writer<'a> {
         self.datum(kind, name, comment, value.ok());
     }
 
-    /// Adds labels along a dimension.
+    /// Adds labels for the positions along a dimension.
     pub fn label(&mut self, dimension: &str, labels: Labels) {
         self.coordinates.coords.insert(dimension.to_owned(), labels);
     }
 
-    /// Names the dimensions of a variable and labels them.
+    /// Names the dimensions of a variable, and labels the positions along each of them.
     pub fn dims(&mut self, variable: &str, dims: &[(&str, Vec<String>)]) {
         let names = dims.iter().map(|(name, _)| Some((*name).to_owned()));
         self.coordinates
@@ -191,8 +191,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Converts a name from the table to a form that a Stan name can contain. Two names that would become equal receive
-    /// numbers.
+    /// Converts a name in the table to characters that a Stan name may contain. If two names would become equal, they
+    /// receive different numbers.
     pub fn identifier(&mut self, name: &str) -> String {
         if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
             return known.clone();
@@ -211,7 +211,7 @@ impl<'a> Writer<'a> {
         made
     }
 
-    /// Removes the lines of a block.
+    /// Removes all lines of a block.
     pub fn clear(&mut self, block: Block) {
         self.lines.retain(|(of, _)| *of != block);
     }

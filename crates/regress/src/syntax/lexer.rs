@@ -17,13 +17,13 @@ pub enum Token {
     End,
 }
 
-/// Longer signs come before their prefixes.
+/// The operators and brackets. Longer signs come before their prefixes.
 const SIGNS: [&str; 24] = [
     "%in%", "||", "**", "==", "!=", "<=", ">=", "&&", "~", "+", "-", "*", "/", "^", ":", "|", "(",
     ")", ",", "=", "<", ">", "&", "!",
 ];
 
-/// Splits a text into tokens with their locations. The last token is the end.
+/// Splits a text into tokens with their locations. The last token is always [`Token::End`].
 pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -108,7 +108,7 @@ fn number(text: &str, at: usize) -> Result<(Token, usize)> {
     let span = Span { start: at, end };
     let parsed = text[at..end].parse();
     let value = parsed.map_err(|_| Error::at(text, span, "this is not a number"))?;
-    // R's suffix of integers.
+    // This is the suffix that marks an integer in R.
     let mark = usize::from(bytes.get(end) == Some(&b'L'));
     Ok((Token::Number(value), end + mark - at))
 }

@@ -1,7 +1,8 @@
-//! Formulas as trees: tokens, expressions with their locations, and their text.
+//! Formulas as trees of expressions. A text is split into tokens, expressions have locations, and a tree can be
+//! printed.
 //!
-//! Operators have R's precedence: `^`, then a sign, `:`, `%in%`, `*` and `/`, `+` and `-`, comparisons, `!`, `&`, `|`,
-//! `~`.
+//! Operators have R's precedence, from the highest to the lowest: `^`, then a sign, `:`, `%in%`, `*` and `/`, `+` and
+//! `-`, comparisons, `!`, `&`, `|`, `~`.
 
 mod lexer;
 mod parser;
@@ -15,9 +16,9 @@ use crate::error::Span;
 /// An expression with its location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// The kind of expression.
+    /// The kind of the expression, with its operands.
     pub kind: Kind,
-    /// The location in the text.
+    /// The location of the expression in the text.
     pub span: Span,
 }
 
@@ -28,7 +29,7 @@ pub enum Kind {
     Number(f64),
     /// A quoted text.
     Text(String),
-    /// A column, or a name with a meaning in its context.
+    /// A column, or a name that has a special meaning in its context.
     Name(String),
     /// A prefix operator (`-`, `+` or `!`) and its operand.
     Unary(&'static str, Box<Expr>),
@@ -36,7 +37,7 @@ pub enum Kind {
     Binary(&'static str, Box<Expr>, Box<Expr>),
     /// An expression in parentheses.
     Group(Box<Expr>),
-    /// A function call with arguments, which may be named.
+    /// A function call with its arguments, which may be named.
     Call(String, Vec<Argument>),
 }
 
@@ -50,7 +51,7 @@ pub struct Argument {
 }
 
 impl Expr {
-    /// Returns the name of the called function, if this is a call.
+    /// Returns the name of the called function, if the expression is a call.
     pub fn function(&self) -> Option<&str> {
         match &self.kind {
             Kind::Call(name, _) => Some(name),
@@ -58,7 +59,7 @@ impl Expr {
         }
     }
 
-    /// Returns the expression without enclosing parentheses.
+    /// Returns the expression without its enclosing parentheses.
     pub fn bare(&self) -> &Self {
         match &self.kind {
             Kind::Group(inner) => inner.bare(),
@@ -85,7 +86,7 @@ impl Expr {
     }
 }
 
-/// Returns whether a name is a constant.
+/// Returns whether a name denotes a constant.
 pub fn is_constant(name: &str) -> bool {
     matches!(name, "TRUE" | "FALSE" | "T" | "F" | "pi" | "NA" | "NULL")
 }
@@ -101,7 +102,7 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// The text is in R's notation, which R also uses in the names of coefficients.
+/// Prints the expression in R's notation, which R also uses in the names of coefficients.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

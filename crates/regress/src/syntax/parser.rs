@@ -7,7 +7,7 @@ use crate::error::{Error, Result, Span};
 /// Largest nesting depth of parentheses. Deeper nesting is a mistake, and could overflow the stack.
 const DEEPEST: usize = 100;
 
-/// Returns the left and right binding strength of an operator. R's `^` is right associative.
+/// Returns the binding strengths of an operator on its left and on its right. As in R, `^` is right associative.
 fn strength(sign: &str) -> Option<(u8, u8)> {
     Some(match sign {
         "~" => (1, 2),
@@ -23,7 +23,7 @@ fn strength(sign: &str) -> Option<(u8, u8)> {
     })
 }
 
-/// The binding strength of a prefix sign, which is less than that of a power and more than that of `:`.
+/// The binding strength of a prefix sign. It is lower than that of a power and higher than that of `:`.
 const SIGNED: u8 = 19;
 
 const NOT: u8 = 7;
@@ -31,7 +31,7 @@ const NOT: u8 = 7;
 /// Parses a text into an expression.
 ///
 /// # Errors
-/// Fails if the text is not an expression. The error has the location.
+/// Fails if the text is not an expression. The error contains the location.
 pub fn parse(text: &str) -> Result<Expr> {
     let mut parser = Parser {
         text,

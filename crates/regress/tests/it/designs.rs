@@ -1,4 +1,4 @@
-//! Design matrices compared with those of R's `model.matrix`, as stored by `tools/oracle/model_matrix.R`.
+//! Compares design matrices with those of R's `model.matrix`, which `tools/oracle/model_matrix.R` stored.
 
 use jensen_data::Table;
 use jensen_data::table_csv::{Header, parse};
@@ -59,7 +59,7 @@ fn compare(stored: &str, contrasts: Contrasts) {
                 );
             }
         }
-        // New rows have the columns that the same rows had in the fit.
+        // New rows must have the same columns that these rows had in the fit.
         let few = frame.at(&[17, 3, 8]);
         let again = made(formula, &few, &mut states, false, contrasts).unwrap();
         assert_eq!(again.names, found.names, "{formula}");
@@ -91,7 +91,7 @@ fn contrasts_are_those_of_r() {
 
 fn rest(column: &[f64], units: &[Vec<f64>]) -> (Vec<f64>, f64) {
     let mut rest = column.to_vec();
-    // The projection runs twice, because rounding leaves a residual the first time.
+    // The projection runs twice, because rounding leaves a residual after the first run.
     for unit in units.iter().chain(units) {
         let along: f64 = unit.iter().zip(&rest).map(|(u, x)| u * x).sum();
         rest.iter_mut().zip(unit).for_each(|(x, u)| *x -= along * u);

@@ -1,4 +1,4 @@
-//! Tests of wrong inputs, each of which must give one error with its location in the formula and a remedy.
+//! Tests of wrong inputs. Each of them must give one error, with its location in the formula and a remedy.
 
 use jensen_regress::{Factor, Frame, FrameColumn, Regression, Request, contrasts, program};
 

@@ -18,7 +18,8 @@ fn made(request: &Request, frame: &Frame) -> Program {
     program(&Regression::new(request, frame).unwrap()).unwrap()
 }
 
-/// Returns a table of twelve rows, some of which lack a value. `by` rescales the column x, and `of` the response.
+/// Returns a table of twelve rows, in some of which a value is missing. `by` rescales the column x, and `of` rescales
+/// the response.
 fn table(by: f64, of: f64) -> Frame {
     let numbers = |f: &dyn Fn(usize) -> f64| FrameColumn::Numbers((0..12).map(f).collect());
     let letters = ["b", "a", "c"];
@@ -249,7 +250,7 @@ fn effects_of_two_parameters_are_correlated_where_they_share_a_name() {
     ] {
         assert!(found.text.contains(line), "{line}\n{}", found.text);
     }
-    // A name that no other parameter has changes nothing.
+    // If no other parameter uses the name, the name has no effect.
     let (alone, plain) = ("y ~ x + (x |p| g)", "y ~ x + (x | g)");
     let text = |formula: &str| {
         made(&request("gaussian", &[formula], &[]), &table(1.0, 1.0))
@@ -274,12 +275,12 @@ fn several_responses_share_groups_and_residuals() {
     ] {
         assert!(found.text.contains(line), "{line}\n{}", found.text);
     }
-    // The fit omits rows that lack either response.
+    // The fit omits rows in which either response is missing.
     assert_eq!(found.data.get("N"), Some(&Value::int(10)));
 }
 
-/// M-splines have an integral of 1 over their range. The times omit a fiftieth of the range at each end, and I-splines
-/// are the integrals of M-splines.
+/// Checks that M-splines have an integral of 1 over their range, and that I-splines are the integrals of M-splines. The
+/// times omit a fiftieth of the range at each end.
 #[test]
 fn baseline_hazards_integrate_to_their_cumulative_ones() {
     let times: Vec<f64> = (1..=2001).map(|i| f64::from(i) / 20.0).collect();
@@ -315,7 +316,7 @@ fn groups_of_a_kind_have_a_standard_deviation_of_their_own() {
     ];
     let asked = request("gaussian", &["y ~ 1 + (1 | gr(g, by = z))"], &[]);
     let found = made(&asked, &Frame::new("table.csv", columns).unwrap());
-    // Each kind has its two groups, and rows of the other kind have no effect.
+    // Each kind has two groups, and rows of the other kind have no effect on them.
     assert_eq!(
         numbers(&found, "Z_g_u"),
         [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]

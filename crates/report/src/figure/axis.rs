@@ -1,8 +1,8 @@
-//! Axes with a label, a range, a linear or logarithmic scale, and ticks.
+//! Axes. An axis has a label, a range, a linear or logarithmic scale, and ticks.
 
 use crate::text;
 
-/// An axis of a panel.
+/// An axis of a chart or of a heat map.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Axis {
     pub(super) label: String,
@@ -12,7 +12,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Creates a linear axis whose range covers the data.
+    /// Creates a linear axis. The axis covers the data unless [`range`](Self::range) sets another range.
     pub fn new(label: impl Into<String>) -> Self {
         Self {
             label: label.into(),
@@ -20,7 +20,7 @@ impl Axis {
         }
     }
 
-    /// Makes the axis logarithmic. Values that are not positive are omitted.
+    /// Makes the axis logarithmic. Values that are zero or negative are then omitted.
     pub fn log(self) -> Self {
         Self { log: true, ..self }
     }
@@ -33,7 +33,7 @@ impl Axis {
         }
     }
 
-    /// Sets the range. Values outside are clipped.
+    /// Sets the range of the axis. Lines and points outside this range are clipped.
     pub fn range(self, from: f64, to: f64) -> Self {
         Self {
             range: Some((from, to)),
@@ -41,7 +41,7 @@ impl Axis {
         }
     }
 
-    /// Returns whether a value has a position on the axis. Values beyond 10¹⁵⁰ would overflow.
+    /// Returns whether a value has a position on the axis. Values beyond 10¹⁵⁰ have none, because they would overflow.
     pub(crate) fn takes(&self, x: f64) -> bool {
         x.abs() < 1e150 && (!self.log || x > 0.0)
     }
@@ -54,7 +54,7 @@ impl Axis {
         margin: f64,
     ) -> Placed {
         let turn = |x: f64| if self.log { x.log10() } else { x };
-        // Rounding makes smaller ranges impossible to divide.
+        // A smaller range could not be divided, because of rounding.
         let least = |from: f64, to: f64| (1e-9 * from.abs().max(to.abs())).max(1e-290);
         let given = self
             .range
@@ -89,7 +89,7 @@ impl Axis {
     }
 }
 
-/// An axis with its position on the paper. `from` and `to` are logarithms to base 10 if the axis is logarithmic.
+/// An axis with its position on the page. If the axis is logarithmic, `from` and `to` are logarithms to base 10.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Placed {
     log: bool,
@@ -101,21 +101,23 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Returns the pixel of a value. The pixel may be outside the axis, but is within the limits of a drawing.
+    /// Returns the pixel at which a value is drawn. The pixel may be outside the axis, but it is within the limits of a
+    /// drawing.
     pub fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         let pixel = self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start);
         pixel.clamp(-1e7, 1e7)
     }
 
-    /// Returns about `about` tick values with their labels.
+    /// Returns about `about` values at which ticks are drawn, with their labels.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         if !self.log {
             return round_numbers(self.from, self.to, about, self.whole);
         }
         let decades = self.to - self.from;
         if decades < 0.8 {
-            // The range is too short for powers of ten, so round numbers are used, which are unevenly spaced.
+            // The range is too short for powers of ten. Round numbers are used instead, although their spacing is then
+            // uneven.
             let (from, to) = (10f64.powf(self.from), 10f64.powf(self.to));
             return round_numbers(from, to, about, false);
         }
@@ -155,7 +157,7 @@ fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, Str
     let first = (from / step - 1e-9).ceil() as i64;
     let last = (to / step + 1e-9).floor() as i64;
     let largest = from.abs().max(to.abs());
-    // A step of 2.5 needs one digit more than its power of ten.
+    // A step of 2.5 requires one digit more than the power of ten to which it belongs.
     let decimals = (0..12).find(|d| {
         let scaled = step * 10f64.powi(*d);
         (scaled - scaled.round()).abs() < 1e-6 * scaled

@@ -1,4 +1,4 @@
-//! Line and scatter charts.
+//! Charts that consist of lines and points.
 
 use super::axis::{Axis, Placed};
 use super::colour::Tint;
@@ -11,7 +11,7 @@ const RIGHT: f64 = 12.0;
 
 const ENTRY: f64 = 16.0;
 
-/// A chart of lines and points over two axes.
+/// A chart of lines and points with a horizontal and a vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     title: String,
@@ -51,7 +51,7 @@ impl Chart {
         self
     }
 
-    /// Sets the width and height in pixels, including axes and title.
+    /// Sets the width and the height of the chart in pixels, including its axes and its title.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
             size: (within(width, 160.0, 4000.0), within(height, 120.0, 4000.0)),
@@ -59,7 +59,7 @@ impl Chart {
         }
     }
 
-    /// Omits the legend. By default, a chart in which a series has a name has a legend below the axes.
+    /// Omits the legend. By default, a chart has a legend below its axes if at least one series has a name.
     pub fn without_legend(self) -> Self {
         Self {
             legend: false,
@@ -67,8 +67,8 @@ impl Chart {
         }
     }
 
-    /// Returns the entries of the legend, and its lines as indices of entries. An entry is a name with the first series
-    /// of this name that has points.
+    /// Returns the entries of the legend, and the lines of the legend as lists of indices of entries. Each entry
+    /// represents a name by the first series of this name that has points.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -229,7 +229,8 @@ enum Mark {
     LineAndPoints,
 }
 
-/// A series of points. Series with the same name share an entry of the legend, so give them the same colour.
+/// A series of points. Series with the same name share an entry of the legend, and should therefore have the same
+/// colour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     name: String,
@@ -256,17 +257,18 @@ impl Series {
         }
     }
 
-    /// Creates a line through points in order. A point without a position on the axes interrupts the line.
+    /// Creates a line through the points, in the given order. A point that has no position on the axes interrupts the
+    /// line.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Line)
     }
 
-    /// Creates points without a line.
+    /// Creates a series of points that are not connected by a line.
     pub fn scatter(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Points)
     }
 
-    /// Shows the points of a line in addition to the line.
+    /// Also marks each point of the line.
     pub fn marked(self) -> Self {
         Self {
             mark: Mark::LineAndPoints,
@@ -282,7 +284,7 @@ impl Series {
         }
     }
 
-    /// Fills a band around the line. `ends` contains the lower and the upper end of the band at each point.
+    /// Fills a band around the line. `ends` contains the lower and the upper end of the band for each point.
     pub fn band(self, ends: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self {
             band: Some(ends.into_iter().collect()),
@@ -290,8 +292,8 @@ impl Series {
         }
     }
 
-    /// Sets the colour by its number. The colours repeat. By default, the number is the index of the series in the
-    /// chart.
+    /// Sets the colour of the series by its number, which may exceed the number of colours because the colours repeat.
+    /// By default, it is the index of the series in the chart.
     pub fn colour(self, number: usize) -> Self {
         Self {
             colour: Some(number),
@@ -299,7 +301,7 @@ impl Series {
         }
     }
 
-    /// Sets the width of the line, or half the size of the points, in pixels.
+    /// Sets the width of the line in pixels. For points without a line, sets half of their size.
     pub fn width(self, width: f64) -> Self {
         Self {
             width: within(width, 0.2, 20.0),
@@ -307,7 +309,7 @@ impl Series {
         }
     }
 
-    /// Sets the opacity of the series, from 0 (invisible) to 1 (opaque).
+    /// Sets the opacity of the series, which extends from 0 (invisible) to 1 (opaque).
     pub fn opacity(self, opacity: f64) -> Self {
         Self { opacity, ..self }
     }
@@ -355,7 +357,7 @@ impl Series {
         };
         if let Some(band) = &self.band {
             let end = |(at, height): (f64, f64)| {
-                // On a logarithmic axis, a lower end that is not positive is moved to the edge.
+                // On a logarithmic axis, an end that is not positive is moved to the edge of the chart.
                 let height = if y_axis.takes(height) {
                     y.at(height)
                 } else {
@@ -437,7 +439,7 @@ impl Area {
         parts
     }
 
-    /// Returns the part of a segment inside the panel (Liang and Barsky 1984).
+    /// Returns the part of a segment that is inside the panel, using the algorithm of Liang and Barsky (1984).
     fn clip(&self, a: (f64, f64), b: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
         let (dx, dy) = (b.0 - a.0, b.1 - a.1);
         let (mut from, mut to) = (0.0f64, 1.0f64);

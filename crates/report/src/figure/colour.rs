@@ -1,4 +1,5 @@
-//! Colours by their purpose. Each colour has one value for paper and light screens, and another for dark screens.
+//! Colours, identified by their purpose. Each colour has one value for paper and light screens, and another value for
+//! dark screens.
 
 use std::fmt::Write;
 
@@ -17,8 +18,8 @@ pub(crate) enum Tint {
     Own([u8; 3]),
 }
 
-/// A row of the colour table: the name in the style sheet of the page, the colour on a light background, and the colour
-/// on a dark background.
+/// A row of the colour table. It contains the name of the colour in the style sheet of the page, its value on a light
+/// background, and its value on a dark background.
 type TintRow = (&'static str, [u8; 3], [u8; 3]);
 
 const INK: TintRow = ("ink", [0x22, 0x22, 0x22], [0xe6, 0xe9, 0xec]);
@@ -29,8 +30,8 @@ const GOOD: TintRow = ("good", [0x1f, 0x6d, 0x47], [0x62, 0xc3, 0x93]);
 const FAIR: TintRow = ("fair", [0x8a, 0x5a, 0x00], [0xe0, 0xb2, 0x51]);
 const POOR: TintRow = ("poor", [0xa8, 0x2f, 0x27], [0xf0, 0x85, 0x7b]);
 
-/// Colours that can be distinguished with any colour vision (Okabe and Ito 2008, with dark grey and brown instead of
-/// yellow and black).
+/// Colours that readers with any type of colour vision can distinguish (Okabe and Ito 2008). Yellow and black are
+/// replaced by brown and dark grey.
 const SERIES: [TintRow; 8] = [
     ("s0", [0x00, 0x72, 0xb2], [0x6e, 0xa8, 0xe6]),
     ("s1", [0xd5, 0x5e, 0x00], [0xf0, 0x98, 0x5a]),
@@ -61,7 +62,7 @@ impl Tint {
         Colour::from(self).with_opacity(opacity)
     }
 
-    /// Returns red, green and blue on a light background, for files.
+    /// Returns the red, green and blue components on a light background, which files use.
     pub fn rgb(self) -> [u8; 3] {
         match self {
             Self::Own(rgb) => rgb,
@@ -69,12 +70,13 @@ impl Tint {
         }
     }
 
-    /// Returns the colour in SVG notation, for files.
+    /// Returns the colour in the notation of SVG, for use in files.
     pub fn hex(self) -> String {
         hex(self.rgb())
     }
 
-    /// Returns the colour in CSS notation, for pages. The style sheet of the page adapts it to the background.
+    /// Returns the colour in the notation of CSS, for use in pages. The style sheet of the page adapts it to the
+    /// background.
     pub fn css(self) -> String {
         match self.row() {
             Some((name, ..)) => format!("var(--{name})"),
@@ -83,7 +85,8 @@ impl Tint {
     }
 }
 
-/// Returns the colours as custom properties of a style sheet, first for a light background and then for a dark one.
+/// Returns the definitions of all colours as custom properties of a style sheet. The first text is for a light
+/// background, and the second is for a dark background.
 pub(crate) fn properties() -> [String; 2] {
     let rows = || {
         [INK, SOFT, GRID, CARD, GOOD, FAIR, POOR]
@@ -103,7 +106,7 @@ fn hex([r, g, b]: [u8; 3]) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// Equidistant points of matplotlib's `viridis`, which is in the public domain.
+/// Equally spaced points of the colour map `viridis` of matplotlib, which is in the public domain.
 const VIRIDIS: [[u8; 3]; 11] = [
     [68, 1, 84],
     [72, 36, 117],
@@ -118,7 +121,7 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [253, 231, 37],
 ];
 
-/// Returns the colour of a value between 0 and 1. Values outside this range have the colour of the nearer end, and NaN
+/// Returns the colour of a value between 0 and 1. A value outside this range has the colour of the nearest end, and NaN
 /// is grey.
 pub(super) fn of_share(share: f64) -> [u8; 3] {
     if share.is_nan() {

@@ -1,4 +1,4 @@
-//! Heat maps with contours.
+//! Heat maps, which may have contours.
 
 use super::axis::Axis;
 use super::chart::{Series, frame};
@@ -13,7 +13,7 @@ const RIGHT: f64 = 78.0;
 const BAR: f64 = 12.0;
 const BAR_GAP: f64 = 10.0;
 
-/// A heat map of a function of two variables on a regular grid, with contours if requested.
+/// A heat map of a function of two variables on a regular grid. It may also show contours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatMap {
     title: String,
@@ -28,10 +28,10 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// Creates a heat map of `values`, which contains rows of `columns` values. The first row is at the *lower* end of
-    /// the vertical axis, so `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid
-    /// divide the ranges evenly, on a logarithmic axis in the logarithm. Non-finite values are grey, and an incomplete
-    /// last row is omitted.
+    /// Creates a heat map of `values`, which contains rows of `columns` values each. The first row is at the *lower*
+    /// end of the vertical axis, so `values[i * columns + j]` belongs to the i-th y and to the j-th x. The cells divide
+    /// each range evenly. On a logarithmic axis, they divide the range of the logarithm evenly. Non-finite values are
+    /// drawn in grey, and an incomplete last row is omitted.
     pub fn new(
         title: impl Into<String>,
         x: (f64, f64),
@@ -54,7 +54,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets the label and the scale of the horizontal axis, but not its range.
+    /// Sets the label and the scale of the horizontal axis. The range of `axis` is ignored.
     pub fn x(self, axis: Axis) -> Self {
         let range = self.x.range;
         Self {
@@ -63,7 +63,7 @@ impl HeatMap {
         }
     }
 
-    /// Sets the label and the scale of the vertical axis, but not its range.
+    /// Sets the label and the scale of the vertical axis. The range of `axis` is ignored.
     pub fn y(self, axis: Axis) -> Self {
         let range = self.y.range;
         Self {
@@ -72,7 +72,8 @@ impl HeatMap {
         }
     }
 
-    /// Sets the label and the scale of the colours, and their range if it differs from the range of the values.
+    /// Sets the label and the scale of the colours. If `axis` has a range, the colours extend over this range instead
+    /// of the range of the values.
     pub fn value(self, axis: Axis) -> Self {
         Self {
             value: axis,
@@ -80,7 +81,7 @@ impl HeatMap {
         }
     }
 
-    /// Draws contours at the values `levels`, by linear interpolation between the centres of cells.
+    /// Draws contours at the given `levels`. The contours are interpolated linearly between the centres of the cells.
     pub fn contours(self, levels: impl IntoIterator<Item = f64>) -> Self {
         Self {
             contours: levels.into_iter().collect(),
@@ -88,13 +89,13 @@ impl HeatMap {
         }
     }
 
-    /// Draws a series over the map.
+    /// Draws a series on top of the heat map.
     pub fn overlay(mut self, series: Series) -> Self {
         self.overlays.push(series);
         self
     }
 
-    /// Sets the width and height in pixels, including axes and title.
+    /// Sets the width and the height of the map in pixels, including its axes and its title.
     pub fn sized(self, width: f64, height: f64) -> Self {
         Self {
             size: (within(width, 200.0, 4000.0), within(height, 120.0, 4000.0)),
@@ -173,7 +174,7 @@ impl HeatMap {
 
     fn draw_contours(&self, scene: &mut Scene, x: (f64, f64), y: (f64, f64)) {
         let (columns, rows) = (self.columns as f64, self.rows() as f64);
-        // Converts a position in units of cells to pixels. The centres of cells are at halves.
+        // Converts a position in units of cells to pixels. The centre of a cell is half a unit from its edges.
         let pixel = |(j, i): (f64, f64)| {
             (
                 x.0 + (j + 0.5) / columns * (x.1 - x.0),
@@ -189,19 +190,19 @@ impl HeatMap {
     }
 }
 
-/// The column and row of a point on the grid, as fractions.
+/// A point on the grid, given by its fractional column and row.
 type GridPoint = (f64, f64);
 
-/// Returns the segments of the contour at `level`, found by marching squares. Cells with a non-finite corner have no
-/// contour. If opposite corners of a cell are on the same side, the mean of the corners decides which corners the
-/// contour joins.
+/// Returns the segments of the contour at `level`, as found by the marching squares algorithm. A cell with a non-finite
+/// corner has no contour. If diagonally opposite corners of a cell are on the same side of the level, the mean of the
+/// values at the four corners determines which corners the contour cuts off.
 fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridPoint)> {
     let rows = values.len() / columns;
     let mut found = Vec::new();
     for i in 1..rows {
         for j in 1..columns {
             let at = |di: usize, dj: usize| values[(i - 1 + di) * columns + j - 1 + dj];
-            // The corners are in order around the cell, so each corner and the next one share an edge.
+            // The corners are in order around the cell, so each corner shares an edge with the next one.
             let corners = [at(0, 0), at(0, 1), at(1, 1), at(1, 0)];
             if corners.iter().any(|v| !v.is_finite()) {
                 continue;
@@ -222,7 +223,8 @@ fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridP
                 [a, b] => found.push((a, b)),
                 [a, b, c, d] => {
                     let middle = corners.iter().sum::<f64>() / 4.0 >= level;
-                    // Crossing k is on the edge after corner k, so cutting off corner 1 joins the first two crossings.
+                    // Crossing k is on the edge that follows corner k. To cut off corner 1, the first two crossings are
+                    // joined.
                     if middle == above[0] {
                         found.extend([(a, b), (c, d)]);
                     } else {
@@ -252,10 +254,11 @@ mod tests {
 
     #[test]
     fn saddles_are_joined_by_their_middle() {
-        // Corners 0 and 2 are high and the middle is low, so each of these corners is cut off separately.
+        // Corners 0 and 2 are high and the middle is low. The contour therefore cuts off each of these corners
+        // separately.
         let low = segments(&[1.0, 0.0, 0.0, 1.0], 2, 0.6);
         assert_eq!(low, [((0.0, 0.4), (0.4, 0.0)), ((1.0, 0.6), (0.6, 1.0))]);
-        // The middle is high, so the low corners are cut off.
+        // The middle is high, so the contour cuts off the low corners.
         let high = segments(&[1.0, 0.0, 0.0, 1.0], 2, 0.4);
         assert_eq!(high, [((0.6, 0.0), (1.0, 0.4)), ((0.4, 1.0), (0.0, 0.6))]);
         assert!(segments(&[1.0, f64::NAN, 0.0, 1.0], 2, 0.6).is_empty());

@@ -16,15 +16,16 @@ pub struct Image {
 }
 
 impl Image {
-    /// Creates a colour image from `pixels`, row by row from the top. Returns `None` unless their number is `width ×
-    /// height`, positive, and at most 2²⁴.
+    /// Creates a colour image from `pixels`, which are given row by row from the top. Returns `None` unless the number
+    /// of pixels is `width × height`, positive, and at most 2²⁴.
     pub fn rgb(width: usize, height: usize, pixels: Vec<[u8; 3]>) -> Option<Self> {
         let fits = width.checked_mul(height) == Some(pixels.len());
         (fits && (1..=LARGEST).contains(&pixels.len())).then_some(Self { width, pixels })
     }
 
-    /// Creates a grey image from shades between 0 (black) and 1 (white), row by row from the top. Values outside this
-    /// range are clipped, and NaN is black. Returns `None` as [`rgb`](Self::rgb) does.
+    /// Creates a grey image from shades between 0 (black) and 1 (white), which are given row by row from the top.
+    /// Values outside this range are clipped, and NaN is drawn in black. Returns `None` under the same conditions as
+    /// [`rgb`](Self::rgb).
     pub fn grey(
         width: usize,
         height: usize,
@@ -34,8 +35,8 @@ impl Image {
         Self::rgb(width, height, shades.into_iter().map(shade).collect())
     }
 
-    /// Creates a grey image whose shades extend from the smallest value (black) to the largest (white). Returns `None`
-    /// as [`rgb`](Self::rgb) does.
+    /// Creates a grey image in which the smallest value is black and the largest value is white. Returns `None` under
+    /// the same conditions as [`rgb`](Self::rgb).
     pub fn grey_stretched(width: usize, height: usize, values: &[f64]) -> Option<Self> {
         let finite = || values.iter().copied().filter(|v| v.is_finite());
         let (least, most) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
@@ -45,28 +46,28 @@ impl Image {
         Self::grey(width, height, values.iter().map(|v| (v - least) / span))
     }
 
-    /// Returns the width in pixels.
+    /// Returns the width of the image in pixels.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Returns the height in pixels.
+    /// Returns the height of the image in pixels.
     pub fn height(&self) -> usize {
         self.pixels.len() / self.width
     }
 
-    /// Returns the red, green and blue values of each pixel, row by row from the top.
+    /// Returns the red, green and blue components of all pixels, row by row from the top.
     pub fn pixels(&self) -> &[[u8; 3]] {
         &self.pixels
     }
 
-    /// Encodes the image as a PNG file of the same size in pixels.
+    /// Encodes the image as a PNG file that has the same size in pixels.
     pub fn to_png(&self) -> Vec<u8> {
         raster::encode_image(self)
     }
 }
 
-/// A grid of images, which are all scaled to the width of a cell.
+/// A grid of images. Every image is scaled to the width of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImageGrid {
     title: String,
@@ -76,7 +77,7 @@ pub struct ImageGrid {
 }
 
 impl ImageGrid {
-    /// Creates an empty grid with `columns` images per row, each 48 pixels wide.
+    /// Creates an empty grid. Each row has `columns` images, and each image is 48 pixels wide.
     pub fn new(title: impl Into<String>, columns: usize) -> Self {
         Self {
             title: title.into(),
@@ -94,7 +95,7 @@ impl ImageGrid {
         }
     }
 
-    /// Adds an image.
+    /// Adds an image without a caption.
     pub fn image(self, image: Image) -> Self {
         self.captioned(image, "")
     }
@@ -118,7 +119,7 @@ impl ImageGrid {
         if self.title.is_empty() { 0.0 } else { 24.0 }
     }
 
-    /// Returns the heights of the rows, without and with captions.
+    /// Returns the height of each row, both without and with captions.
     fn rows(&self) -> Vec<(f64, f64)> {
         self.images
             .chunks(self.columns)
@@ -153,8 +154,8 @@ impl ImageGrid {
             let mut x = corner.0;
             for (image, caption) in row {
                 let tall = self.cell * image.height() as f64 / image.width() as f64;
-                // Without a frame, white pixels at the border would be invisible on white paper. The frame is around
-                // the image and drawn before it.
+                // The frame makes white pixels at the border visible on white paper. It surrounds the image and is
+                // drawn first.
                 let corner = (x - FRAME / 2.0, y - FRAME / 2.0);
                 let size = (self.cell + FRAME, tall + FRAME);
                 scene.frame(corner, size, Stroke::solid(Tint::Soft, FRAME));

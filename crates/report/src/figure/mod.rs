@@ -1,8 +1,8 @@
-//! Figures as SVG and as PNG: charts, heat maps with contours, and grids of images.
+//! Figures in SVG and PNG format: charts, heat maps with contours, and grids of images.
 //!
-//! A [`Figure`] has a title and a grid of panels. Both outputs are drawn from one list of shapes, so they show the
-//! same. Text in the PNG uses an embedded subset of DejaVu Sans. Drawing never fails. Non-finite values are omitted,
-//! and so are non-positive values on a logarithmic axis.
+//! A [`Figure`] has a title and a grid of panels. The SVG and the PNG are drawn from the same list of shapes, so both
+//! show the same picture. Text in the PNG is drawn with an embedded subset of DejaVu Sans. Drawing never fails.
+//! Non-finite values are omitted, and so are values on a logarithmic axis that are not positive.
 //!
 //! ```
 //! use jensen_report::figure::{Axis, Chart, Figure, Series};
@@ -54,7 +54,7 @@ const GAP: f64 = 14.0;
 
 const TITLE: f64 = 30.0;
 
-/// A figure, which consists of a title and panels.
+/// A figure, which consists of a title and of panels in a grid.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     title: String,
@@ -118,7 +118,7 @@ impl From<ImageGrid> for Panel {
 }
 
 impl Figure {
-    /// Creates a figure without panels. The title may be empty.
+    /// Creates a figure without panels. `title` may be empty.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -126,14 +126,14 @@ impl Figure {
         }
     }
 
-    /// Adds a panel.
+    /// Adds a panel after the existing panels.
     pub fn panel(mut self, panel: impl Into<Panel>) -> Self {
         self.panels.push(panel.into());
         self
     }
 
-    /// Sets the number of panels in a row. By default, the grid is as close to a square as possible, with at most three
-    /// panels in a row.
+    /// Sets the number of panels in each row. By default, the grid is as close to a square as possible and has at most
+    /// three panels per row.
     pub fn columns(self, columns: usize) -> Self {
         Self {
             columns: Some(columns.max(1)),
@@ -141,12 +141,12 @@ impl Figure {
         }
     }
 
-    /// Returns the figure as the text of an SVG file.
+    /// Returns the figure as the content of an SVG file.
     pub fn to_svg(&self) -> String {
         vector::file(&self.scene(), &self.title)
     }
 
-    /// Returns the figure as the bytes of a PNG file. Its size in pixels is twice that of the SVG.
+    /// Returns the figure as the bytes of a PNG file, which has twice as many pixels in each direction as the SVG.
     #[cfg(feature = "pictures")]
     pub fn to_png(&self) -> Vec<u8> {
         raster::render(&self.scene())

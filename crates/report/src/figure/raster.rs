@@ -1,4 +1,4 @@
-//! Draws a scene as PNG.
+//! Draws the shapes of a scene as PNG.
 
 use tiny_skia::{
     Color, FillRule, FilterQuality, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap,
@@ -10,10 +10,10 @@ use super::colour::Tint;
 use super::images::Image;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text_width};
 
-/// The number of pixels of the PNG per pixel of the scene.
+/// The width of a pixel of the scene, measured in pixels of the PNG.
 const ZOOM: f32 = 2.0;
 
-/// The largest number of pixels along a side. Larger scenes are scaled down.
+/// The largest number of pixels along a side of the PNG. Larger scenes are scaled down.
 const LARGEST: f64 = 12_000.0;
 
 pub(super) fn render(scene: &Scene) -> Vec<u8> {
@@ -34,7 +34,7 @@ fn encode(map: &Pixmap) -> Vec<u8> {
         .expect("memory takes what is written to it")
 }
 
-/// Encodes an image in its own size, without transparency. Grey images have eight bits per pixel.
+/// Encodes an image at its own size and without transparency. A grey image has eight bits per pixel.
 pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let grey = image.pixels().iter().all(|[r, g, b]| r == g && g == b);
     let mut bytes = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let written = encoder
         .write_header()
         .and_then(|mut writer| writer.write_image_data(&data));
-    // Writing to memory cannot fail, and an image has its stated number of pixels.
+    // This cannot fail, because the output is written to memory and the number of pixels matches the size of the image.
     written.map_or_else(|_| encode(&pixmap(image)), |()| bytes)
 }
 
@@ -128,7 +128,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
     }
 }
 
-/// Returns a path through the finite points, or `None` if there are fewer than two.
+/// Returns a path through those points that are finite, or `None` if there are fewer than two of them.
 fn outline(points: &[(f64, f64)], close: bool) -> Option<Path> {
     let mut path = PathBuilder::new();
     let mut finite = points
@@ -194,14 +194,14 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     };
     for c in text.chars() {
         let (id, advance) = glyph(c);
-        // A space has no outline.
+        // The outline may be missing, because a space has none.
         let _ = font().outline_glyph(id, &mut pen);
         pen.x += advance * size;
     }
     pen.path.finish()
 }
 
-/// Converts outlines of a font, where y points upwards, to outlines of a scene, where y points downwards.
+/// Converts the outlines of a font, whose y axis points upwards, to outlines of a scene, whose y axis points downwards.
 struct Letters {
     path: PathBuilder,
     scale: f64,

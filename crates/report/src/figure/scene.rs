@@ -1,4 +1,4 @@
-//! The shapes of a figure in drawing order, in pixels from the upper left corner.
+//! The shapes of a figure, in the order in which they are drawn. Positions are in pixels from the upper left corner.
 
 use std::sync::OnceLock;
 
@@ -55,7 +55,7 @@ impl Stroke {
     }
 }
 
-/// Limits a size to a range. NaN becomes the smallest size.
+/// Limits a size to a range. If the size is NaN, returns the smallest size.
 pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     if size.is_nan() {
         least
@@ -97,7 +97,7 @@ pub(crate) enum Shape {
     },
 }
 
-/// The length of a dash and of the gap after it, in widths of the line.
+/// The length of a dash, and of the gap that follows it, in multiples of the width of the line.
 pub(super) const DASH: f64 = 4.0;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -132,7 +132,7 @@ impl Scene {
         self.titled_rectangle(corner, size, colour, "");
     }
 
-    /// Adds a rectangle that has a tooltip on a page.
+    /// Adds a rectangle for which a page shows a tooltip.
     pub fn titled_rectangle(
         &mut self,
         (x, y): (f64, f64),
@@ -195,7 +195,7 @@ impl Scene {
     }
 }
 
-/// The embedded font with Latin, Greek and mathematical symbols. Its licence is in the same folder.
+/// The embedded font, which contains Latin, Greek and mathematical symbols. Its licence is in the same folder.
 static FONT: &[u8] = include_bytes!("../../assets/DejaVuSans-subset.ttf");
 
 pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
@@ -203,7 +203,7 @@ pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
     FACE.get_or_init(|| ttf_parser::Face::parse(FONT, 0).expect("the embedded font is a font"))
 }
 
-/// Returns the glyph of a character, or the glyph for unknown characters, and its advance in ems.
+/// Returns the glyph of a character and its advance in ems. An unknown character is represented by a special glyph.
 pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     let font = font();
     let id = font

@@ -1,4 +1,4 @@
-//! Draws a scene as SVG.
+//! Draws the shapes of a scene as SVG.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::colour::Tint;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape};
 use crate::text;
 
-/// Returns the text of an SVG file. `label` describes the picture for readers who cannot see it.
+/// Returns the content of an SVG file. `label` describes the picture for readers who cannot see it.
 pub(super) fn file(scene: &Scene, label: &str) -> String {
     let mut out = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" ",
@@ -31,7 +31,7 @@ pub(super) fn file(scene: &Scene, label: &str) -> String {
 }
 
 impl Scene {
-    /// Returns an SVG element for a page, which must define the background, the font and the colours.
+    /// Returns an SVG element for use in a page. The page must define the background, the font and the colours.
     pub(crate) fn to_inline_svg(&self, label: &str) -> String {
         let mut out = String::from("<svg ");
         head(&mut out, self, label);
@@ -57,7 +57,8 @@ fn head(out: &mut String, scene: &Scene, label: &str) {
     );
 }
 
-/// The properties of an output format: the notation of colours, and the name of the attribute that refers to a picture.
+/// The properties of an output format, which are the notation of colours and the name of the attribute that refers to
+/// an embedded picture.
 struct Medium {
     colour: fn(Tint) -> String,
     reference: &'static str,
@@ -171,7 +172,7 @@ fn opacity(name: &str, colour: Colour) -> String {
     }
 }
 
-/// Encodes bytes in base 64 with padding (RFC 4648).
+/// Encodes bytes in base 64 with padding, as RFC 4648 specifies.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_standard() {
-        // The test vectors of RFC 4648.
+        // These are the test vectors of RFC 4648.
         let cases = [
             ("", ""),
             ("f", "Zg=="),

@@ -1,4 +1,4 @@
-//! Pictures of parameters that are not charts: forest plots, densities and the triangle of correlations.
+//! Pictures of parameters that are not charts: forest plots, densities, and the triangle of correlations.
 
 use jensen_math::order::quantile;
 
@@ -15,7 +15,7 @@ fn longest(labels: &[String]) -> f64 {
     widths.fold(0.0, f64::max)
 }
 
-/// Draws medians and 90 % intervals of the elements of one variable on a common axis.
+/// Draws the medians and the 90 % intervals of the elements of a variable on a common axis.
 pub(super) fn forest(rows: &[&Parameter]) -> Scene {
     let (width, pitch) = (520.0, 19.0);
     let labels: Vec<String> = rows.iter().map(|p| text::shorten(&p.name, 24)).collect();
@@ -48,7 +48,7 @@ pub(super) fn forest(rows: &[&Parameter]) -> Scene {
     scene
 }
 
-/// Draws the density of a marginal with its 90 % interval, or bars if the variable has few integer values.
+/// Draws the density of a parameter with its 90 % interval. If the draws have only a few integer values, draws bars.
 pub(super) fn marginal(marginal: &Marginal) -> Scene {
     let (width, height) = (250.0, 150.0);
     let frame = Frame {
@@ -73,8 +73,8 @@ pub(super) fn marginal(marginal: &Marginal) -> Scene {
     scene
 }
 
-/// Formats the 5 % quantile, the median and the 95 % quantile for a tooltip. The distance between the ends determines
-/// the number of digits.
+/// Formats the 5 % quantile, the median and the 95 % quantile for a tooltip. The difference between the two outer
+/// quantiles determines the number of digits.
 fn tip_quantiles(sorted: &[f64]) -> Option<[String; 3]> {
     if sorted.is_empty() {
         return None;
@@ -123,7 +123,8 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     if let Some(bars) = stats::integer_counts(&sorted, 40).filter(|bars| bars.len() > 1) {
         return draw_bars(scene, &bars, frame);
     }
-    // A long tail must not compress the rest, so the picture shows only values within a few interval widths.
+    // A long tail would compress the rest of the picture. The picture therefore shows only values within a few widths
+    // of the interval.
     let (q05, q95) = stats::span(&sorted, (0.05, 0.95));
     let room = 1.2 * (q95 - q05);
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
@@ -160,13 +161,13 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
 }
 
 fn heights(shape: &[(f64, f64)], frame: &Frame) -> impl Fn(f64) -> f64 + use<> {
-    // A curve may miss all its mass between two of its points, and is then flat.
+    // If all of the mass lies between two points of the curve, the curve is flat.
     let peak = shape
         .iter()
         .map(|(_, h)| *h)
         .fold(f64::MIN_POSITIVE, f64::max);
     let (bottom, top) = (frame.bottom, frame.top);
-    // This leaves a little space above the highest point.
+    // The division leaves a little space above the highest point.
     move |height| bottom + (top - bottom) * (height / (peak * 1.04)).clamp(0.0, 1.0)
 }
 
@@ -185,8 +186,8 @@ fn draw_bars(scene: &mut Scene, bars: &[(f64, f64)], frame: &Frame) {
     }
 }
 
-/// Draws the correlations of the marginals as a triangle of coloured cells. A name on the diagonal labels the row to
-/// its left and the column below it.
+/// Draws the correlations between parameters as a triangle of coloured cells. Each name on the diagonal belongs to the
+/// row on its left and to the column below it.
 pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) -> Scene {
     let n = names.len();
     let labels: Vec<String> = names.iter().map(|name| text::shorten(name, 18)).collect();
@@ -202,7 +203,7 @@ pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) ->
             let tip = format!("{} and {}: {value}", names[i], names[j]);
             scene.titled_rectangle((x, y), (side, side), Tint::Grid, &tip);
             let Some(r) = r else { continue };
-            // The colours are so faint that text on them is legible on light and on dark backgrounds.
+            // The colours are faint, so that text on them is legible on both light and dark backgrounds.
             let colour = Tint::Series(usize::from(*r < 0.0)).faint(0.44 * r.abs());
             scene.titled_rectangle((x, y), (side, side), colour, &tip);
             if cell >= 24.0 {

@@ -1,4 +1,5 @@
-//! Tests that figures can be drawn from any input, show their data, and omit values without a position.
+//! Tests that figures can be drawn from any input, that they show their data, and that they omit values that have no
+//! position.
 
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Image, ImageGrid, Series};
 use proptest::prelude::*;
@@ -30,7 +31,7 @@ fn a_line_is_where_it_belongs() {
     let (picture, svg) = drawn(&Figure::new("A <figure> & its title").panel(chart));
     assert!(svg.contains("A &lt;figure&gt; &amp; its title"));
     assert!(svg.contains(">path<") && svg.contains(">100<"));
-    // The diagonal is about 500 pixels long and eight wide, at twice the size of the figure.
+    // The diagonal is about 500 pixels long and eight pixels wide, because the PNG is twice as large as the figure.
     let blue = pixels(&picture, [0x00, 0x72, 0xb2]);
     assert!((4000..12_000).contains(&blue), "{blue}");
     assert_eq!(picture.width() % 2, 0);

@@ -1,4 +1,4 @@
-//! Tests that the page is valid HTML, loads nothing, escapes all texts and accepts any numbers.
+//! Tests that the page is valid HTML, loads no other files, escapes all texts, and accepts any numbers.
 
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{
@@ -127,7 +127,8 @@ fn with(section: Section) -> String {
     })
 }
 
-/// Checks that all elements are closed in order. Names that are not escaped would break this, as real mistakes do.
+/// Checks that all elements are closed in order. A name that is not escaped would violate this, and so would a mistake
+/// in the markup.
 fn check_tags(html: &str) {
     let mut open: Vec<&str> = Vec::new();
     let html = &html[html.find("</style>").unwrap() + "</style>".len()..];
@@ -155,7 +156,7 @@ fn check_tags(html: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// The only active elements of a page. Names and texts never become part of them.
+/// The script is the only active element of a page. It must not contain any name or text of the report.
 const SCRIPT: &str = include_str!("../../src/script.js");
 
 fn check_page(html: &str) {
@@ -371,7 +372,8 @@ fn a_steep_start_does_not_flatten_the_rest_of_the_bound() {
     }
     let html = with(Section::Bound(vec![course.clone()]));
     check_page(&html);
-    // These are the two changed points and the −33 after them. The −25 is within ten times the spread of the rest.
+    // The three estimates are the two changed points and the −33 that follows them. The estimate −25 is within ten
+    // times the spread of the rest.
     assert!(html.contains("3 estimates at the start are below the figure"));
     assert!(!html.contains("10⁹"), "the axis does not reach them");
     course.points.drain(..20);

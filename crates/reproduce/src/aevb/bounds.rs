@@ -1,4 +1,4 @@
-//! Figure 2: the ELBO against the number of samples, for several latent dimensions.
+//! Figure 2 shows the ELBO as a function of the number of samples for several latent dimensions.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,25 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The runs of the figure at a scale.
+/// The runs that the figure needs at a given scale.
 pub struct Extent {
-    /// The latent dimensions, with one panel each.
+    /// The latent dimensions. The figure has one panel for each of them.
     pub latents: &'static [usize],
-    /// The numbers of samples at which the ELBO becomes a row. The runs end at the last of them.
+    /// The numbers of samples at which the ELBO is written as a row. A run ends at the last of these numbers.
     pub marks: &'static [f64],
-    /// The numbers of marks that the two runs of every panel (auto-encoding variational Bayes, and wake-sleep) reach
-    /// before any run continues.
+    /// The stages in which the two runs of every panel (auto-encoding variational Bayes and wake-sleep) are executed.
+    /// Both runs of every panel reach the number of marks of a stage before any run continues with the next stage.
     stages: &'static [(usize, usize)],
-    /// The number of minibatches between points of the curve.
+    /// The number of minibatches between two points of the curve.
     pub minibatches: u64,
-    /// The step sizes of Adagrad from which to choose.
+    /// The candidate step sizes of Adagrad.
     pub steps: &'static [f32],
-    /// The number of test images for the ELBO.
+    /// The number of test images from which the ELBO is estimated.
     pub test: usize,
-    /// The latent dimension for which auto-encoding variational Bayes runs with several seeds, and the number of seeds.
+    /// The latent dimension for which auto-encoding variational Bayes is run with several seeds, followed by the number
+    /// of seeds.
     repeated: Option<(usize, u64)>,
-    /// Values below the lower end of the vertical axis are omitted.
+    /// The range of the vertical axis. The figure omits values below its lower end.
     range: (f64, f64),
 }
 
@@ -38,7 +39,7 @@ const STEPS: &[f32] = &[0.01, 0.02, 0.1];
 const PROBE: u64 = 2;
 
 impl Extent {
-    /// Returns the runs for a set of images.
+    /// Returns the runs that the figure needs for a set of images.
     pub fn of(set: Set, context: &Context<'_>) -> Self {
         let (quick, paper) = match set {
             Set::Digits => (
@@ -101,12 +102,12 @@ impl Extent {
     }
 }
 
-/// Draws the panels for faces.
+/// Draws the panels of the figure for the faces.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     panels(context, Set::Faces, "figure2-faces")
 }
 
-/// Draws the panels for digits.
+/// Draws the panels of the figure for the digits.
 pub fn digits(context: &mut Context<'_>) -> Result<(), Failure> {
     panels(context, Set::Digits, "figure2-digits")
 }
@@ -168,8 +169,8 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// Trains with every seed to every mark and writes one row per mark. Returns the whole curve, whose points are medians
-/// over the seeds.
+/// Trains with every seed up to each mark and writes one row per mark. Returns the whole curve, whose points are the
+/// medians over the seeds.
 fn measure(
     context: &mut Context<'_>,
     set: Set,
@@ -189,7 +190,7 @@ fn measure(
                     method.name()
                 ));
                 let trail = trained(context, set, extent, latent, (method, seed), mark)?;
-                // The beginning of a longer run is this run.
+                // A longer run begins with the same iterations as this run.
                 let points = trail.curve.into_iter();
                 Ok(Leg {
                     points: points
@@ -242,10 +243,10 @@ fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
     }
 }
 
-/// Returns a run of this figure with at least `samples` samples, and its weights.
+/// Returns a run of this figure that has processed at least `samples` samples, with its weights.
 ///
 /// # Errors
-/// Fails if data are missing, if training diverges, or if the user stops it.
+/// Fails if data are missing, if training diverges, or if the user stops the training.
 pub fn trained(
     context: &mut Context<'_>,
     set: Set,

@@ -1,4 +1,4 @@
-//! The images of digits and of faces.
+//! The two sets of images that the experiment uses: digits and faces.
 
 use jensen::data::Rows;
 use jensen::vae::{Architecture, Likelihood, Records, RowRecords, Selection, split};
@@ -9,17 +9,19 @@ use crate::failure::Failure;
 /// A set of images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// MNIST: 60 000 training images and 10 000 test images of digits. The grey levels are means of binary pixels.
+    /// The digits of MNIST, with 60 000 training images and 10 000 test images. A grey level is the mean of a binary
+    /// pixel.
     Digits,
-    /// Frey faces: 1965 grey images of one face.
+    /// The Frey faces, which are 1965 grey images of one face.
     Faces,
 }
 
-/// The share of the faces that is held out, chosen by a seeded shuffle. The paper does not state its share.
+/// The fraction of the faces that is held out, chosen by a seeded shuffle. The paper does not state the fraction that
+/// it holds out.
 const FACES_APART: f64 = 0.1;
 
 impl Set {
-    /// Returns the name in rows and files.
+    /// Returns the name of the set in rows and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Digits => "MNIST",
@@ -27,7 +29,7 @@ impl Set {
         }
     }
 
-    /// Returns the width and the height in pixels.
+    /// Returns the width and the height of the images in pixels.
     pub fn size(self) -> (usize, usize) {
         match self {
             Self::Digits => (28, 28),
@@ -35,10 +37,10 @@ impl Set {
         }
     }
 
-    /// Returns the standard deviation of all initial weights and biases, or `None` for the default. The paper draws
-    /// them from N(0, 0.01). Digits use this start, which is slow at first and better after 6·10⁶ samples. Faces use
-    /// the default, because there are few of them. With the default, auto-encoders of faces gain a hundred nats over
-    /// the first 10⁶ samples.
+    /// Returns the standard deviation of all initial weights and biases, or `None` for the default initialisation. The
+    /// paper draws them from N(0, 0.01). The digits use the initialisation of the paper, with which training is slow at
+    /// first but better after 6·10⁶ samples. The faces use the default, because the set contains few of them. With the
+    /// default, the ELBO of auto-encoders of faces gains a hundred nats over the first 10⁶ samples.
     pub fn initial_sd(self) -> Option<f64> {
         match self {
             Self::Digits => Some(0.01),
@@ -46,8 +48,8 @@ impl Set {
         }
     }
 
-    /// Returns the networks of the paper with `latent` latent values. They have 500 hidden units for digits and 200 for
-    /// faces.
+    /// Returns the networks of the paper with `latent` latent values. The networks for digits have 500 hidden units,
+    /// and the networks for faces have 200 hidden units.
     pub fn architecture(self, latent: usize) -> Architecture {
         let (width, height) = self.size();
         let (hidden, likelihood) = match self {
@@ -57,10 +59,10 @@ impl Set {
         Architecture::paper(width * height, latent, hidden, likelihood)
     }
 
-    /// Reads the images.
+    /// Reads the training images and the test images of the set.
     ///
     /// # Errors
-    /// Fails if the files are missing or have the wrong size.
+    /// Fails if the files of the images are missing or have the wrong size.
     pub fn open(self, context: &Context<'_>) -> Result<Images, Failure> {
         let read = |path: &str| -> Result<Rows, Failure> {
             let rows = Rows::open(&context.data(path)?)?;
@@ -94,7 +96,7 @@ impl Set {
     }
 }
 
-/// Training and test images.
+/// The training images and the test images of a set.
 pub struct Images {
     train: Rows,
     test: Option<Rows>,
@@ -102,7 +104,7 @@ pub struct Images {
     apart: Vec<usize>,
 }
 
-/// Training and test images as records.
+/// The training images and the test images of a set as records.
 pub struct Views<'a> {
     train: RowRecords<'a>,
     test: RowRecords<'a>,
@@ -110,7 +112,7 @@ pub struct Views<'a> {
 }
 
 impl Images {
-    /// Returns both parts as records.
+    /// Returns the training images and the test images as records.
     pub fn views(&self) -> Views<'_> {
         Views {
             train: RowRecords(&self.train),
@@ -119,7 +121,7 @@ impl Images {
         }
     }
 
-    /// Returns the digest of the files.
+    /// Returns the digest of the image files.
     pub fn digest(&self) -> String {
         let test = self.test.as_ref().map_or("", |rows| rows.digest());
         format!("{}{test}", self.train.digest())

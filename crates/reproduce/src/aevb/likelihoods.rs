@@ -1,4 +1,5 @@
-//! Figure 3: the marginal likelihood against the number of samples, for few and for many training images.
+//! Figure 3 shows the marginal likelihood as a function of the number of samples, both for few and for many training
+//! images.
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -16,10 +17,11 @@ const HIDDEN: usize = 100;
 
 const MINIBATCHES: u64 = 50;
 
-/// The number of samples, and the marginal likelihoods of training and test images, each with its standard error.
+/// The number of samples, followed by the marginal likelihood of the training images and its standard error, and by the
+/// same two values for the test images.
 type Score = [f64; 5];
 
-/// Draws both panels.
+/// Draws both panels of Figure 3.
 pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
     let sizes: &[usize] = context.pick(&[1000], &[1000, 50_000]);
     let marks: &[f64] = context.pick(&[2e4, 6e4], &[1e5, 3e5, 1e6, 3e6, 1e7]);
@@ -34,7 +36,8 @@ pub fn figure3(context: &mut Context<'_>) -> Result<(), Failure> {
             .into_iter()
             .enumerate()
         {
-            // Without an encoder every image has its own chain, and a step of all chains takes an epoch.
+            // Without an encoder, every image needs its own Markov chain, and one step of all chains takes as long as
+            // an epoch.
             if method == Method::Mcem && size > 1000 {
                 let what = What::new(
                     format!("{size} training images, MCEM: marginal likelihood"),
@@ -122,7 +125,7 @@ fn score(
 }
 
 /// Estimates the marginal likelihood by the method of appendix D. Returns the mean over records and its standard error.
-/// Chains start at the encoder's codes, if the method has an encoder.
+/// If the method has an encoder, the Markov chains start at the codes that the encoder returns.
 fn estimate(
     architecture: &Architecture,
     tensors: &[Tensor],

@@ -1,4 +1,4 @@
-//! Figures 4 and 5: latent planes, and random samples for several latent dimensions.
+//! Figure 4 shows latent planes, and Figure 5 shows random samples for several latent dimensions.
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Figure, ImageGrid};
@@ -17,14 +17,14 @@ const ACROSS: usize = 10;
 
 const PANEL: f64 = 420.0;
 
-/// Returns the networks of Figure 2, the number of samples on which they were trained, and their test ELBO.
+/// Returns the networks of Figure 2, the number of samples on which they were trained, and the ELBO on the test images.
 fn networks(
     context: &mut Context<'_>,
     set: Set,
     latent: usize,
 ) -> Result<(Autoencoder, f64, f64), Failure> {
     let extent = Extent::of(set, context);
-    // The run of Figure 2 is reused if it exists.
+    // If the run of Figure 2 exists, it is used again.
     let samples = extent.marks[context.pick(0, 1)];
     context.say(format!(
         "{}, {latent} latent values: {samples:e} samples",
@@ -74,7 +74,7 @@ fn row(
     Ok(())
 }
 
-/// Draws the latent planes of faces and digits.
+/// Draws the latent planes of the faces and of the digits.
 pub fn figure4(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut figure = Figure::new("").columns(2);
     for set in [Set::Faces, Set::Digits] {
@@ -87,7 +87,7 @@ pub fn figure4(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Draws samples of digits.
+/// Draws random samples of digits for several latent dimensions.
 pub fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let latents: &[usize] = context.pick(&[3, 20], &[2, 5, 10, 20]);
     let mut figure = Figure::new("").columns(2);

@@ -1,4 +1,4 @@
-//! Auto-encoding variational Bayes (Kingma and Welling 2014).
+//! The experiment on auto-encoding variational Bayes (Kingma and Welling 2014).
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -8,7 +8,7 @@
 //! | `likelihoods` | Figure 3: the marginal likelihood against the number of samples |
 //! | `manifolds` | Figures 4 and 5: latent planes and random samples |
 //!
-//! The paper shows only curves, so no row has a published number.
+//! The paper shows only curves, so the rows contain no published numbers.
 
 mod bounds;
 mod images;
@@ -19,7 +19,7 @@ mod training;
 use crate::experiment::{Experiment, Piece};
 use crate::results::Scale;
 
-/// The experiment.
+/// The experiment on auto-encoding variational Bayes, with all of its parts.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "aevb",
     about: "Auto-encoding variational Bayes (2014)",

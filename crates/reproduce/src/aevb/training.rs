@@ -1,4 +1,4 @@
-//! Stored training runs of every algorithm, which can continue.
+//! Training runs of every algorithm, which are stored so that they can be continued.
 
 use std::path::PathBuf;
 
@@ -19,22 +19,23 @@ use crate::failure::Failure;
 
 const CHECKPOINT_SECONDS: f64 = 20.0;
 
-/// The number of records per minibatch.
+/// The number of records in each minibatch.
 pub const BATCH: usize = 100;
 
-/// A training method.
+/// An algorithm that trains the networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Auto-encoding variational Bayes.
     Aevb,
-    /// Wake-sleep with the same networks.
+    /// Wake-sleep training of the same networks.
     WakeSleep,
-    /// Monte-Carlo EM with 10 leapfrog steps at an acceptance rate of 90 %, followed by 5 updates of the weights.
+    /// Monte Carlo EM. Each iteration uses 10 leapfrog steps with an acceptance rate of 90 %, followed by 5 updates of
+    /// the weights.
     Mcem,
 }
 
 impl Method {
-    /// Returns the name in rows and figures.
+    /// Returns the name of the method in rows and figures.
     pub fn name(self) -> &'static str {
         match self {
             Self::Aevb => "AEVB",
@@ -44,9 +45,9 @@ impl Method {
     }
 }
 
-/// A training run.
+/// A training run, described by its inputs.
 pub struct Job<'a> {
-    /// The name, which is unique within the experiment.
+    /// The name of the run, which is unique within the experiment.
     pub key: String,
     /// The training method.
     pub method: Method,
@@ -54,25 +55,26 @@ pub struct Job<'a> {
     pub architecture: Architecture,
     /// The training data.
     pub train: &'a dyn Records,
-    /// The test data, on which the run is evaluated during training.
+    /// The test data on which the run is evaluated during training, or `None` if it is not evaluated.
     pub test: Option<&'a dyn Records>,
-    /// The digest of the training and the test data.
+    /// The digest of the training data and the test data.
     pub digest: String,
-    /// The standard deviation of all initial weights and biases, if it is not the default.
+    /// The standard deviation of all initial weights and biases, or `None` for the default initialisation.
     pub initial_sd: Option<f64>,
-    /// The step size of Adagrad.
+    /// The step size that Adagrad uses.
     pub step: f32,
-    /// The number of minibatches per iteration. The curve has one point per iteration.
+    /// The number of minibatches in each iteration. The curve has one point per iteration.
     pub minibatches: u64,
     /// The seed.
     pub seed: u64,
 }
 
-/// The curve and the weights of a run. For [`Method::Mcem`] the weights are those of the decoder only.
+/// The curve and the weights of a run. For [`Method::Mcem`], only the decoder has weights.
 pub struct Trail {
-    /// The points of the curve: the number of samples, the value on the minibatches and the value on the test records.
+    /// The points of the curve. Each point contains the number of samples, the objective on the minibatches, and the
+    /// objective on the test records.
     pub curve: Vec<[f64; 3]>,
-    /// The weights with the best ELBO on the test records, or the last weights if there are no test records.
+    /// The weights with the highest ELBO on the test records, or the last weights if there are no test records.
     pub tensors: Vec<Tensor>,
 }
 
@@ -88,11 +90,12 @@ impl Job<'_> {
         }
     }
 
-    /// Trains for `iterations` iterations in total, including those of an earlier call. A longer earlier run is reused
-    /// unless `exact` is set, which starts the training again.
+    /// Trains for a total of `iterations` iterations, which include the iterations of earlier calls. If an earlier run
+    /// was longer, the function returns this run, unless `exact` is set. With `exact`, the training starts again in
+    /// this case.
     ///
     /// # Errors
-    /// Fails if training diverges, if the user stops it, or if a file cannot be written.
+    /// Fails if training diverges, if the user stops the training, or if a file cannot be written.
     pub fn train(
         &self,
         context: &mut Context<'_>,
@@ -139,7 +142,7 @@ impl Job<'_> {
         };
         let path = context.scratch(&format!("{}.safetensors", self.key))?;
         let stored = read_optional(&path)?.and_then(|bytes| Checkpoint::decode(&bytes).ok());
-        // A run with other settings or of another version starts again.
+        // A stored run with other settings, or of another version of Jensen, is not continued but started again.
         let resume = stored.filter(|stored| {
             (!exact || stored.iteration <= iterations) && stored.accept(&identity, false).is_ok()
         });
@@ -172,7 +175,7 @@ impl Store for File {
     }
 }
 
-/// An algorithm whose state contains its curve, so that a resumed run has the whole curve.
+/// An algorithm that stores its curve as part of its state, so that a resumed run has the whole curve.
 struct Traced<A>(A);
 
 struct TracedState<S> {
@@ -231,11 +234,11 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
     }
 }
 
-/// Chooses the step size of Adagrad with the largest value on the minibatches of the first `iterations` iterations, as
-/// the paper does.
+/// Chooses the step size of Adagrad as in the paper. Returns the step size with the highest objective on the
+/// minibatches of the first `iterations` iterations.
 ///
 /// # Errors
-/// Returns the errors of [`Job::train`], except that divergence only excludes a step size.
+/// Returns the errors of [`Job::train`], except that a step size for which training diverges is only excluded.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,
@@ -333,7 +336,7 @@ mod tests {
             curve.iter().map(|p| p[0]).collect::<Vec<_>>(),
             [30.0, 60.0, 90.0, 120.0]
         );
-        // A finished run of more iterations is reused.
+        // A finished run with more iterations is used again.
         assert_eq!(go(1, Some(last)).0.1, curve);
     }
 }

@@ -1,4 +1,4 @@
-//! Classification by Gaussian processes and logistic regression, and grids of hyperparameters.
+//! Classification by Gaussian processes and by logistic regression, and searches over grids of hyperparameters.
 
 use jensen::data::{Cells, Column, Table};
 use jensen::latent::{LatentSpec, Solver, StoredPosterior, TableModel, outcome, posterior_at};
@@ -14,7 +14,7 @@ fn ionosphere(context: &Context<'_>) -> Result<Table, Failure> {
     Ok(Table::read(&context.data("uci/ionosphere.csv")?)?)
 }
 
-/// Reads the digits 3 (label 0) and 5 (label 1) of the training and the test set.
+/// Reads the images of the digits 3 (label 0) and 5 (label 1) from the training set and the test set.
 fn usps(context: &Context<'_>) -> Result<Table, Failure> {
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for file in ["usps/zip.train.gz", "usps/zip.test.gz"] {
@@ -45,7 +45,7 @@ const GP_SOLVERS: [Solver; 4] = [
     Solver::Opper,
     Solver::Coordinate,
 ];
-/// These solvers support every design.
+/// The solvers that support every design.
 pub(super) const SOLVERS: [Solver; 3] = [Solver::Dual, Solver::Primal, Solver::Opper];
 
 pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
@@ -87,7 +87,8 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
     context.figure("gp", &figure)
 }
 
-/// Scales columns to mean 0 and standard deviation 1. The response column becomes 1 for `positive` and 0 otherwise.
+/// Scales all columns to mean 0 and standard deviation 1. In the response column, `positive` becomes 1 and every other
+/// value becomes 0.
 fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table, Failure> {
     let mut columns = Vec::new();
     for (j, column) in table.columns().iter().enumerate() {
@@ -201,8 +202,8 @@ pub(super) fn hyperparameters(context: &mut Context<'_>) -> Result<(), Failure> 
     context.figure("hyperparameters", &figure)
 }
 
-/// Fits a model to two thirds of the rows at every point of a grid. Returns two maps: the lower bound of the fits, and
-/// the log loss of the remaining third.
+/// Fits a model to two thirds of the rows at every point of a grid. Returns one map of the lower bounds of the fits,
+/// and one map of the log loss on the remaining third of the rows.
 fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[HeatMap; 2], Failure> {
     let steps = grid.steps;
     let (held, fitted): (Vec<usize>, Vec<usize>) = (0..table.rows()).partition(|i| i % 3 == 0);

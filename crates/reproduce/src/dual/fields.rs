@@ -1,4 +1,4 @@
-//! Markov fields, Cox processes and stochastic volatility.
+//! Gaussian Markov random fields, Cox processes and stochastic volatility.
 
 use jensen::data::{Table, read_bytes};
 use jensen::latent::{Fit, LatentSpec, Settings, Solver, TableModel};
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Learns the precision of a field with the dual solver, so that all solvers run at sensible hyperparameters.
+/// Learns the precision of a field with the dual solver, so that all solvers are compared at sensible hyperparameters.
 fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Vec<f64>, Failure> {
     context.keep(
         &format!("{}/learnt", case.name.replace(' ', "-")),
@@ -28,8 +28,8 @@ fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Ve
     )
 }
 
-/// The number that is added to the diagonal of the precision of intrinsic fields, to make them proper for the
-/// comparison of solvers.
+/// The number that is added to the diagonal of the precision matrix of an intrinsic field. The addition makes the field
+/// proper, which the comparison of solvers requires.
 const PROPER: f64 = 1e-3;
 
 pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
@@ -98,8 +98,8 @@ fn scotland(context: &Context<'_>) -> Result<Table, Failure> {
     )
 }
 
-/// Learns the hyperparameters of a case with the dual solver and fits it. Writes rows for the bound, the gap and the
-/// seconds.
+/// Learns the hyperparameters of a case with the dual solver and fits the model. The function writes rows for the
+/// bound, the duality gap and the time in seconds.
 fn learn_and_fit(context: &mut Context<'_>, case: &Case) -> Result<Fit, Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let (_, learnt, seconds) = fit(context, &model, &learning(Solver::Dual, true), None)?;

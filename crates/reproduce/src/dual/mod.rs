@@ -1,7 +1,8 @@
-//! Dual variational inference for latent Gaussian models (Khan, Aravkin, Friedlander and Seeger 2013).
+//! The experiment on dual variational inference for latent Gaussian models (Khan, Aravkin, Friedlander and Seeger
+//! 2013).
 //!
-//! Every solver runs on the same model with the same kernels and threads. The curves show the lower bound against
-//! seconds.
+//! All solvers are run on the same model with the same kernels and the same number of threads. The curves show the
+//! lower bound as a function of time.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -20,7 +21,7 @@ mod votes;
 use crate::experiment::{Experiment, Piece};
 use crate::results::Scale;
 
-/// The experiment.
+/// The experiment on dual variational inference, with all of its parts.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "dual",
     about: "Fast dual variational inference for non-conjugate latent Gaussian models (2013)",

@@ -1,8 +1,10 @@
-//! The paper's dual with plain L-BFGS and dense algebra, and Jensen's solver with dense algebra. Together they separate
-//! the speed-up of the method from that of the algebra.
+//! Two baselines for the solver of Jensen: the dual of the paper with plain L-BFGS and dense algebra, and Jensen's
+//! solver with dense algebra. Together, the two baselines show how much of the speed-up is due to the method and how
+//! much is due to the algebra.
 //!
 //! The formulas are `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃
-//! − Σ̃Λ^½ B⁻¹ Λ^½Σ̃` and `B = I + Λ^½Σ̃Λ^½`. There is no barrier besides φ. A step that leaves the domain is halved.
+//! − Σ̃Λ^½ B⁻¹ Λ^½Σ̃` and `B = I + Λ^½Σ̃Λ^½`. The function φ is the only barrier. If a step leaves the domain, the step
+//! is halved.
 
 use std::collections::VecDeque;
 
@@ -15,18 +17,19 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The primal solver has the same number of correction pairs.
+/// The number of correction pairs of L-BFGS, which is the same as for the primal solver.
 const MEMORY: usize = 10;
 
-/// The distance from the optimum in nats, which is the same as in the other rows.
+/// The distance from the optimum, in nats, at which a run counts as finished. The same distance applies to the other
+/// rows.
 const DONE: f64 = 1e-4;
 
 const MOST: u64 = 5_000;
 
-/// The curve of a site, which gives λ, λ′, φ and φ′ at α, or `None` outside the domain.
+/// The function of a site, which gives λ, λ′, φ and φ′ at α, or `None` if α is outside the domain.
 #[derive(Clone, Copy)]
 enum Curve {
-    /// The tilted bound for y successes of n.
+    /// The tilted bound for y successes in n trials.
     Logistic {
         y: f64,
         n: f64,
@@ -59,7 +62,7 @@ impl Curve {
         }
     }
 
-    /// Returns a point well inside the domain.
+    /// Returns a point that is well inside the domain of the function.
     fn guess(self) -> f64 {
         match self {
             Self::Logistic { y, n } => n * (y + 0.5) / (n + 1.0) - y,
@@ -99,7 +102,7 @@ impl Dual {
         let n = curves.len();
         let whole = dense_prior(model)?;
         let w = rows(&model.design, n, whole.cols);
-        // WΣ, row by row, from which WΣWᵀ follows.
+        // This is the matrix WΣ in row-major order, from which WΣWᵀ is computed.
         let mut covariance = vec![0.0; n * n];
         let mut centre: Vec<f64> = data.offset.clone().unwrap_or_else(|| vec![0.0; n]);
         for (i, row) in w.iter().enumerate() {
@@ -139,7 +142,8 @@ impl Dual {
             }
         }
         let factor = dense::cholesky(&b, n)?;
-        // L⁻¹ Λ^½ Σ̃. The squared norms of its columns are the difference between the diagonals of Σ̃ and S.
+        // This is the matrix L⁻¹ Λ^½ Σ̃. The squared norms of its columns are the differences between the diagonals of
+        // Σ̃ and S.
         let mut half: Vec<f64> = (0..n * n)
             .map(|k| roots[k / n] * self.covariance[k])
             .collect();
@@ -283,8 +287,8 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
     Ok(Plain { curve, evaluations })
 }
 
-/// Writes the rows that separate the causes of the dual's speed-up: the dual with plain L-BFGS, and Jensen's solver
-/// with dense algebra.
+/// Writes the rows that separate the causes of the speed-up of the dual solver. The rows contain the results of the
+/// dual with plain L-BFGS and of Jensen's solver with dense algebra.
 pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let sparse = fixed(&model, case.proper)?;
@@ -312,7 +316,7 @@ pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failur
             "{last:.3} s with dense algebra, {} evaluations",
             plain.evaluations
         );
-        // D decreases to the bound from above.
+        // The dual objective D decreases towards the bound, so its distance from the bound is positive.
         let missing = end - bound;
         Ok(match missing <= DONE {
             true => Ours::value(plain.curve.len() as f64).note(note),

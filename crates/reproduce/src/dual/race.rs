@@ -1,4 +1,4 @@
-//! Models with their data, and comparisons of solvers.
+//! The models with their data, and the comparisons of solvers on them.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -38,20 +38,21 @@ pub(super) struct Case {
     pub(super) table: Table,
     pub(super) request: LatentSpec,
     pub(super) files: Folder,
-    /// The number that is added to the diagonal of a sparse prior precision. It makes an intrinsic prior proper, which
-    /// solvers with covariances require.
+    /// The number that is added to the diagonal of a sparse prior precision matrix. The addition makes an intrinsic
+    /// prior proper, which solvers that use covariances require.
     pub(super) proper: f64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     solver: String,
-    /// The final bound. It is `None` if the solver does not support the model, and `note` then has the reason.
+    /// The final bound. If the solver does not support the model, this field is `None` and `note` contains the reason.
     bound: Option<f64>,
     gap: Option<f64>,
     seconds: f64,
     iterations: u64,
-    /// The points of the run: the seconds since the model began to be built, and the bound.
+    /// The points of the run. Each point contains the time in seconds since the beginning of the construction of the
+    /// model, and the bound.
     curve: Vec<(f64, f64)>,
     note: String,
 }
@@ -77,8 +78,8 @@ pub(super) fn identity() -> Identity {
     }
 }
 
-/// Records the bound during a run. Seconds are counted from before the model is built, so that they include each
-/// solver's preparation.
+/// Records the bound during a run. The time is measured from the beginning of the construction of the model, so that it
+/// includes the preparation that each solver needs.
 struct Trail {
     epoch: Instant,
     points: Vec<(f64, f64)>,
@@ -138,7 +139,7 @@ pub(super) fn solved(
     solved_since(context, crate::now(), model, solver, max_seconds)
 }
 
-/// Seconds are counted from `epoch`.
+/// Runs a solver. The time is measured from `epoch`.
 fn solved_since(
     context: &Context<'_>,
     epoch: Instant,
@@ -162,7 +163,7 @@ fn solved_since(
     Ok((trail.points, fit, epoch.elapsed().as_secs_f64()))
 }
 
-/// Returns the model of a case at its hyperparameters, with `proper` added to the diagonal of a sparse precision.
+/// Returns the model of a case at its hyperparameters. `proper` is added to the diagonal of a sparse precision matrix.
 pub(super) fn fixed(model: &TableModel, proper: f64) -> Result<LatentModel, jensen::Error> {
     let mut model = model.model(&model.start(), model.likelihood())?;
     if let (Covariance::Precision(q), true) = (&mut model.prior.covariance, proper > 0.0) {
@@ -194,7 +195,7 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
 
 const REPEATS: usize = 10;
 
-/// A solver that takes more than this number of seconds is not run again.
+/// The time in seconds above which a solver is run only once.
 const SHORT: f64 = 2.0;
 
 fn race(
@@ -208,8 +209,8 @@ fn race(
         context.say(format!("{}: {}", case.name, solver.name()));
         let model = TableModel::new(&case.request, &case.table, &case.files)?;
         let mut found = solve(context, &model, case.proper, solver, max_seconds);
-        // The fastest of several short runs counts, because the first run of a process wakes threads and allocates
-        // pages.
+        // For short runs, the fastest of several runs is reported. The first run of a process is slower, because it
+        // wakes threads and allocates memory pages.
         let mut spent = 0.0;
         for _ in 1..REPEATS {
             let Ok((_, _, seconds)) = &found else { break };
@@ -232,7 +233,7 @@ fn race(
                 curve,
                 note: fit.status.name().to_owned(),
             }),
-            // A solver that does not support the model is a result and does not end the reproduction.
+            // If a solver does not support the model, this is a result and does not end the reproduction.
             Err(error @ jensen::Error::Latent(jensen::latent::Error::Unsupported(_))) => Ok(Run {
                 solver: solver.name().to_owned(),
                 bound: None,
@@ -247,7 +248,7 @@ fn race(
     })
 }
 
-/// Returns the points of a curve that can be distinguished on a logarithmic axis, including the last point.
+/// Returns the points of a curve that can be distinguished on a logarithmic axis. The last point is always included.
 fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::new();
     for (i, point) in curve.iter().enumerate() {
@@ -259,8 +260,8 @@ fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     out
 }
 
-/// Runs several solvers on a case and writes their rows. Returns a chart of the distance from the best bound against
-/// seconds.
+/// Runs several solvers on a case and writes their rows. Returns a chart of the distance from the best bound as a
+/// function of time.
 pub(super) fn compare(
     context: &mut Context<'_>,
     case: &Case,
@@ -332,7 +333,7 @@ pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Ta
 }
 
 pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> LatentSpec {
-    // As in the paper, the data are unchanged, and logistic likelihoods use the bound that has a dual.
+    // As in the paper, the data are not transformed, and logistic likelihoods use the bound that has a dual.
     let logistic = ["bernoulli", "binomial"].contains(&likelihood);
     LatentSpec {
         prior: prior.to_owned(),

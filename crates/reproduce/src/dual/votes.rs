@@ -1,4 +1,4 @@
-//! Factor analysis of votes by variational EM over the loadings, with held-out entries.
+//! Factor analysis of votes by variational EM for the loadings. Some of the votes are held out.
 
 use jensen::data::{Column, Table};
 use jensen::latent::{
@@ -15,7 +15,7 @@ use crate::results::{Ours, What};
 
 const HELD: usize = 10;
 
-/// The votes of a chamber (1 for yes, 0 for no, NaN for members who did not vote), and the party of each member.
+/// The votes of a chamber (1 for yes, 0 for no, and NaN for members who did not vote), and the party of each member.
 struct Chamber {
     name: &'static str,
     title: &'static str,
@@ -32,7 +32,7 @@ fn words(column: &Column) -> Result<Vec<String>, Failure> {
 }
 
 impl Chamber {
-    /// Reads the votes of 1984.
+    /// Reads the votes of the House of Representatives in 1984.
     fn house(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/house_votes_84.csv")?)?;
         let columns = table.columns();
@@ -45,7 +45,7 @@ impl Chamber {
         })
     }
 
-    /// Reads the votes of the 106th Senate, 1999 and 2000.
+    /// Reads the votes of the 106th Senate in 1999 and 2000.
     fn senate(context: &Context<'_>) -> Result<Self, Failure> {
         let table = Table::read(&context.data("votes/senate_106.csv")?)?;
         let columns = table.columns();
@@ -86,7 +86,8 @@ impl Chamber {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     bound: f64,
-    /// The mean log loss of the held-out votes in nats, and its standard error over votes.
+    /// The mean log loss of the held-out votes in nats, with its standard error, which is estimated from the variation
+    /// between votes.
     loss: f64,
     error: f64,
     iterations: u64,
@@ -94,7 +95,8 @@ struct Found {
     scores: Vec<(f64, f64)>,
 }
 
-/// Computes `E σ(η)` for η ~ N(mean, variance) by the trapezoidal rule over eight standard deviations on either side.
+/// Computes `E σ(η)` for η ~ N(mean, variance) by the trapezoidal rule, which covers eight standard deviations on each
+/// side of the mean.
 fn probability(mean: f64, variance: f64) -> f64 {
     let (steps, reach) = (160, 8.0);
     let (mut sum, mut total) = (0.0, 0.0);

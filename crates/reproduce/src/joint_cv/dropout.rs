@@ -1,4 +1,4 @@
-//! Figure 5: the joint control variate in its general form, on softmax regression with Gaussian dropout.
+//! Figure 5 shows the joint control variate in its general form, applied to softmax regression with Gaussian dropout.
 
 use jensen::blackbox::records::{
     DoublyStochastic, Generic, GenericSettings, GenericState, RecordEstimator,
@@ -18,7 +18,7 @@ struct Plan {
     step_size: f64,
 }
 
-/// Returns the loss during the run. If the run diverges, the loss ends there.
+/// Returns the loss at several points of the run. If the run diverges, the list ends at that point.
 fn descend(
     objective: &GaussianDropout,
     plan: &Plan,
@@ -79,7 +79,7 @@ pub(super) fn figure5(context: &mut Context<'_>) -> Result<(), Failure> {
     let scale = vec![1.0 / 255.0; PIXELS];
     let features = Dense::bytes(images, vec![0.0; PIXELS], scale)?;
     let objective = GaussianDropout::new(features, labels, 10, 0.5f64.sqrt())?;
-    // The table is outdated for some epochs, and the gain follows them.
+    // The table of the control variate is outdated for some epochs, so its advantage appears only after these epochs.
     let epochs = context.pick(30, 100);
     let stopped = context.stopper();
     let curves = context.keep_each(

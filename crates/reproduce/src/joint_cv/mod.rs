@@ -1,4 +1,4 @@
-//! The joint control variate (Wang, Geffner and Domke 2024).
+//! The experiment on the joint control variate (Wang, Geffner and Domke 2024).
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -19,7 +19,7 @@ mod variance;
 use crate::experiment::{Experiment, Piece};
 use crate::results::Scale;
 
-/// The experiment.
+/// The experiment on the joint control variate, with all of its parts.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "joint-cv",
     about: "Joint control variate for faster black-box variational inference (2024)",

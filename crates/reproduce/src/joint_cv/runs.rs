@@ -47,7 +47,7 @@ impl Method {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) method: Method,
-    /// The step size, or γ of SMISO.
+    /// The step size of the optimiser, or the parameter γ of SMISO.
     pub(super) step: f64,
     pub(super) batch: usize,
     pub(super) spread: f64,
@@ -57,14 +57,15 @@ pub(super) struct Plan {
     pub(super) seed: u64,
 }
 
-/// The ELBO at some iterates of a run. It is `None` from the iteration at which the run diverged.
+/// The ELBO at several iterates of a run. The values are `None` from the iteration at which the run diverged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Trace {
     pub(super) iterations: Vec<u64>,
     pub(super) elbo: Vec<Option<f64>>,
 }
 
-/// Draws a start ω whose coordinates are normal with standard deviation `spread`, which is 1 in the paper.
+/// Draws a starting point ω whose coordinates are normal with standard deviation `spread`. The paper uses the standard
+/// deviation 1.
 pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     let mut out = vec![0.0; parameters];
     let purpose = rng::Purpose::new("reproduce").fold("joint-cv start");
@@ -73,10 +74,12 @@ pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     out
 }
 
-/// The number of values in a block of draws, which is small enough for the cache and large enough for vectorised loops.
+/// The number of values in a block of draws. A block is small enough for the cache and large enough for vectorised
+/// loops.
 const BLOCK: usize = 1 << 21;
 
-/// Computes the ELBO at ω from all records. It is exact for logistic regression, and a sample mean for other models.
+/// Computes the ELBO at ω from all records. The result is exact for logistic regression and a sample mean for other
+/// models.
 pub(super) fn bound(model: &RecordModel, omega: &[f64], draws: usize, seed: u64) -> f64 {
     match model {
         RecordModel::Logistic(glm) => exact(glm, omega),
@@ -105,15 +108,15 @@ fn sampled<D: RecordDensity>(density: &D, omega: &[f64], draws: usize, seed: u64
     Moments::of(&weights).mean()
 }
 
-/// The number of nodes of the trapezoidal rule for expectations over normal predictors.
+/// The number of nodes of the trapezoidal rule that computes expectations over normally distributed predictors.
 const NODES: usize = 65;
-/// The number of standard deviations that the nodes cover on either side.
+/// The number of standard deviations that the nodes cover on each side of the mean.
 const REACH: f64 = 8.0;
 
 const CHUNK: u32 = 1024;
 
-/// Computes the mean-field ELBO of a logistic regression. The term of each record is an integral over its normal
-/// predictor. The prior and the entropy have closed forms.
+/// Computes the mean-field ELBO of a logistic regression. For each record, the expected log likelihood is an integral
+/// over its normally distributed linear predictor. The terms of the prior and of the entropy have closed forms.
 fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     let d = glm.dim();
     let (mean, log_sd) = omega.split_at(d);
@@ -151,7 +154,8 @@ fn exact(glm: &Glm<StandardNormal>, omega: &[f64]) -> f64 {
     likelihood + prior_and_entropy
 }
 
-/// The iterations are closer together at the beginning.
+/// Returns the iterations at which the ELBO is computed. These iterations are closer together at the beginning of a
+/// run.
 fn points(plan: &Plan) -> Vec<u64> {
     let (n, last) = (plan.points.max(2) as f64, plan.iterations as f64);
     let mut points: Vec<u64> = (1..=plan.points)
@@ -161,7 +165,7 @@ fn points(plan: &Plan) -> Vec<u64> {
     points
 }
 
-/// `stopped` is checked occasionally.
+/// Executes a run. The function calls `stopped` from time to time to check whether the user has stopped the run.
 pub(super) fn run(
     model: &RecordModel,
     plan: &Plan,

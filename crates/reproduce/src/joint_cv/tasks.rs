@@ -1,4 +1,4 @@
-//! The six tasks: data, models and the paper's numbers.
+//! The six tasks of the experiment, with their data, their models and the numbers in the paper.
 
 use jensen::blackbox::Rule;
 use jensen::data::idx::read_idx;
@@ -11,37 +11,39 @@ use jensen::glm::{
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// A task in Table 2 of the paper.
+/// One of the tasks in Table 2 of the paper.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     pub(super) name: &'static str,
     pub(super) batch: usize,
-    /// Whether the task is one of the two with few records, which use SGD.
+    /// Whether the task is one of the two tasks with few records, for which the optimiser is SGD.
     pub(super) small: bool,
-    /// Whether records have one linear predictor, so that the draw can be integrated out.
+    /// Whether each record has a single linear predictor, in which case the draw can be integrated out analytically.
     pub(super) single: bool,
     pub(super) load: fn(&Context<'_>) -> Result<RecordModel, Failure>,
-    /// The standard deviation of the normal numbers at which a run starts. From standard normal starts, the logarithms
-    /// of MovieLens's scales vary so much that the ELBO begins below −10¹⁴ nats.
+    /// The standard deviation of the normal distribution from which the starting point of a run is drawn. If the
+    /// starting point were standard normal, the logarithms of the scales in MovieLens would vary so much that the
+    /// initial ELBO would be below −10¹⁴ nats.
     pub(super) spread: f64,
-    /// The numbers at the quick scale and at the paper's scale.
+    /// The number of epochs at the quick scale, followed by the number at the scale of the paper.
     pub(super) epochs: [u64; 2],
-    /// The number at the paper's scale.
+    /// The number of seeds at the scale of the paper.
     pub(super) seeds: u64,
-    /// The values of Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
+    /// The values of Table 1 for the naive estimator: the total variance, the variance from subsampling, and the Monte
+    /// Carlo variance.
     pub(super) variances: [f64; 3],
-    /// `None` if Table 3 does not contain the task.
+    /// The values of Table 3, or `None` if the table does not contain this task.
     pub(super) times: Option<Times>,
-    /// The step sizes γ of appendix D.
+    /// The step sizes γ of SMISO that appendix D lists.
     pub(super) smiso: &'static [f64],
 }
 
-/// Milliseconds per iteration on the GPU of the paper.
+/// The times in milliseconds per iteration on the GPU that the paper used.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) naive: f64,
     pub(super) cv: f64,
-    /// For MovieLens it is the time of the SVRG form.
+    /// The time of the joint control variate. For MovieLens, this is the time of its SVRG form.
     pub(super) joint: f64,
     pub(super) inc: Option<f64>,
     pub(super) full_naive: f64,
@@ -50,9 +52,9 @@ pub(super) struct Times {
 
 pub(super) enum RecordModel {
     Logistic(Glm<StandardNormal>),
-    /// Coefficients of several linear predictors per record.
+    /// A model in which each record has several linear predictors.
     Linear(Glm<Box<dyn Prior>>),
-    /// Probabilistic principal components.
+    /// Probabilistic principal component analysis.
     Components(Ppca),
 }
 
@@ -73,17 +75,17 @@ impl RecordModel {
     }
 }
 
-/// The step sizes of appendix D for SGD on the small tasks, and one more between two of them that differ by a factor of
-/// five. Without it, the best choice in hindsight would depend on how close an estimator's best step size is to the
-/// grid.
+/// The step sizes that appendix D lists for SGD on the small tasks, and one additional step size. The additional step
+/// size lies between two others that differ by a factor of five. Without the additional step size, the best choice in
+/// hindsight would depend on how close the best step size of an estimator is to a point of the grid.
 pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];
 
-/// The step sizes of appendix D.
+/// The step sizes of Adam that appendix D lists.
 pub(super) const ADAM_STEPS: [f64; 5] = [1e-1, 5e-2, 1e-2, 5e-3, 1e-3];
 
-/// The tasks in the order of Table 1.
+/// All tasks in the order of Table 1.
 pub(super) static TASKS: [Task; 6] = [
     Task {
         name: "Sonar",
@@ -215,9 +217,10 @@ impl From<ShapeError> for Failure {
     }
 }
 
-/// Creates a logistic regression on features scaled to [−1, 1] without an intercept, which gives the dimensions of the
-/// paper's Table 2. The paper does not state a scaling. This one is that of both data sets in the LIBSVM collection,
-/// and with it the variances of Table 1 agree within 7 % for Australian and within a quarter for Sonar.
+/// Creates a logistic regression without an intercept on features that are scaled to [−1, 1]. The dimensions of this
+/// model are those in Table 2 of the paper. The paper does not state how the features are scaled. In the LIBSVM
+/// collection, both data sets are scaled to [−1, 1]. With this scaling, the variances of Table 1 are reproduced to
+/// within 7 % for Australian and to within a quarter for Sonar.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];
@@ -298,8 +301,8 @@ fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     Ok(RecordModel::Components(Ppca::new(data, 16, 1.0)))
 }
 
-/// Creates a model of principal components of pixels in [0, 1]. The pixels are centred but not standardised, as one
-/// sentence of the paper says. Another sentence says that they are standardised.
+/// Creates a model of the principal components of pixels in [0, 1]. The pixels are centred but not standardised, in
+/// accordance with one sentence of the paper. Another sentence of the paper states that the pixels are standardised.
 pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;
@@ -338,7 +341,7 @@ fn movielens(context: &Context<'_>) -> Result<RecordModel, Failure> {
             path.display()
         ))
     };
-    // Titles are in Latin-1 and flags in ASCII. The first flag is `unknown`.
+    // Titles are encoded in Latin-1 and flags in ASCII. The first flag is `unknown`.
     let path = context.data("movielens-100k/u.item")?;
     let bytes = read_bytes(&path)?;
     let mut genres: Vec<Vec<u32>> = Vec::new();

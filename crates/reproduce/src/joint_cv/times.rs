@@ -1,4 +1,4 @@
-//! Table 3: milliseconds per iteration.
+//! Table 3 lists the time per iteration in milliseconds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn advance<'a, D: RecordDensity>(
     let omega = start(family.parameters(), 1, task.spread);
     match method {
         Method::Estimator(estimator, rule) => {
-            // The step size is too small to change the cost of an iteration.
+            // This step size is so small that the optimisation does not change the cost of an iteration.
             let settings = settings(estimator, rule, 1e-5, batch);
             going(Minibatch::new(density, family, 1, settings, omega)?)
         }
@@ -53,9 +53,11 @@ fn advance<'a, D: RecordDensity>(
 
 const CHUNK: u64 = 16;
 
-/// Computes the milliseconds per iteration from the times of chunks, and of the first iteration of each epoch, in which
-/// `joint-svrg` passes over all records. The result is the mean of the fastest fifth of the chunks, because other
-/// programs can only slow a chunk down. The additional time of first iterations is spread over the epoch and added.
+/// Computes the time per iteration in milliseconds. The arguments are the times of chunks of iterations, and the times
+/// of the first iteration of each epoch, in which `joint-svrg` passes over all records. The function averages the
+/// fastest fifth of the chunks, because other programs on the machine can only slow a chunk down. The first iteration
+/// of an epoch takes additional time. The function divides this additional time by the number of iterations in an epoch
+/// and adds the quotient to the average.
 fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     chunks.sort_by(f64::total_cmp);
     chunks.truncate(chunks.len().div_ceil(5));
@@ -64,7 +66,7 @@ fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     usual + (first - usual).max(0.0) / epoch as f64
 }
 
-/// Measures with full tables, and alternates between the methods.
+/// Measures the times of all methods in alternation, after the tables of the estimators have been filled.
 pub(super) fn milliseconds(
     context: &mut Context<'_>,
     task: &Task,

@@ -1,4 +1,4 @@
-//! Figures 3, 4, 6, 7 and 8: the ELBO against iterations and seconds.
+//! Figures 3, 4, 6, 7 and 8 show the ELBO as a function of the iteration and of time.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
-/// Returns the methods in the order of legends.
+/// Returns the methods that are compared on a task, in the order of the legends.
 pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
     let rule = task.rule();
     let paper = scale == Scale::Paper;
@@ -21,15 +21,15 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
     if task.small && paper {
         estimators.push(RecordEstimator::Inc);
     }
-    // Every snapshot in a batch needs its own Gram matrix.
+    // These estimators are slow for PPCA, because every snapshot in a batch needs its own Gram matrix.
     if task.name != "PPCA" || paper {
         estimators.extend([RecordEstimator::Joint, RecordEstimator::JointMean]);
     }
-    // Complete snapshots of 85 000 coordinates with two numbers each take gigabytes.
+    // These estimators need gigabytes for complete snapshots, which store two numbers for each of 85 000 coordinates.
     if !["PPCA", "MovieLens"].contains(&task.name) || paper {
         estimators.push(RecordEstimator::JointPaper);
     }
-    // Figure 4 shows the small tasks.
+    // The small tasks are shown in Figure 4.
     if !task.single || (task.small && paper) {
         estimators.push(RecordEstimator::JointSvrg);
     }
@@ -46,11 +46,12 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
     methods
 }
 
-/// At the quick scale, large tasks use only the two step sizes that suit them best.
+/// Returns the step sizes of a run. At the quick scale, the large tasks use only the two step sizes that suit them
+/// best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
         (Method::Smiso, _, _) => task.smiso,
-        // Methods with expensive iterations use only the step sizes around the best one.
+        // Methods with expensive iterations use only the step sizes close to the best one.
         (Method::Estimator(RecordEstimator::Inc, _), _, _) => &SGD_STEPS[3..7],
         (
             Method::Estimator(
@@ -66,20 +67,20 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     }
 }
 
-/// The number of draws for a sampled ELBO. All methods of a task use the same draws, so differences between methods are
-/// more precise than the ELBO itself.
+/// The number of draws from which the ELBO is estimated. All methods of a task use the same draws, so the differences
+/// between methods are more precise than the ELBO itself.
 const DRAWS: [usize; 2] = [4, 8];
 
-/// The numbers at the quick scale and at the paper's scale.
+/// The number of points of a curve at the quick scale, followed by the number at the scale of the paper.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The same numbers for tasks whose ELBO is cheap.
+/// The same numbers for tasks whose ELBO can be computed quickly.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
-/// The runs with one step size, one run per seed.
+/// The runs of a method with one step size. There is one run for each seed.
 struct Curve {
     step: f64,
-    /// The mean ELBO over seeds at each point, or `None` if a run had diverged.
+    /// The mean of the ELBO over the seeds at each point, or `None` if a run had diverged before this point.
     mean: Vec<Option<f64>>,
     ends: Vec<Option<f64>>,
 }
@@ -112,7 +113,8 @@ struct Runs {
 }
 
 impl Runs {
-    /// Returns the largest mean ELBO over step sizes at each point, which is that of the step size chosen in hindsight.
+    /// Returns, at each point, the highest mean ELBO of any step size. This corresponds to choosing the step size in
+    /// hindsight.
     fn best(&self) -> Vec<Option<f64>> {
         (0..self.iterations.len())
             .map(|i| {
@@ -140,7 +142,7 @@ impl Runs {
     }
 }
 
-/// A method whose iteration passes over all records has one seed.
+/// Returns the number of seeds. A method whose iterations pass over all records is run with a single seed.
 fn seeds_of(method: &str, seeds: u64) -> u64 {
     if method == "inc" { 1 } else { seeds }
 }
@@ -148,7 +150,7 @@ fn seeds_of(method: &str, seeds: u64) -> u64 {
 struct Lineup {
     methods: Vec<(Method, Vec<f64>)>,
     seeds: u64,
-    /// The runs are stored under this name.
+    /// The name of the figure, under which the runs are stored.
     figure: &'static str,
 }
 
@@ -165,8 +167,8 @@ impl Lineup {
         }
     }
 
-    /// The methods of Figure 7: SGD for one seed, with the step sizes α |B| γ / N that are equivalent to SMISO's γ (Eq.
-    /// 26).
+    /// The methods of Figure 7, with a single seed. The methods include SGD with the step sizes α |B| γ / N, which are
+    /// equivalent to the values γ of SMISO (Eq. 26).
     fn plain(task: &Task, records: usize) -> Self {
         let joint = if task.name == "MovieLens" {
             RecordEstimator::JointSvrg
@@ -184,7 +186,7 @@ impl Lineup {
         }
     }
 
-    /// The methods of Figure 6: the estimators of Figure 3 and SMISO, for one seed.
+    /// The methods of Figure 6 with a single seed, which are the estimators of Figure 3 and SMISO.
     fn adaptive(context: &Context<'_>, task: &Task) -> Self {
         let mut lineup = Self::best(context, task);
         lineup.seeds = 1;
@@ -259,13 +261,14 @@ fn runs_of(
     Ok(found)
 }
 
-/// Diverged points are omitted.
+/// Draws a curve and omits the points at which runs had diverged.
 fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>]) -> Series {
     let points = x.zip(y).filter_map(|(x, y)| y.map(|y| (x, y)));
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// Returns the lowest ELBO that the figure shows. Earlier values are far lower and would hide the rest.
+/// Returns the lowest ELBO that the figure shows. Values at the beginning of a run are much lower and would make the
+/// differences at the end invisible.
 fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
     let best = naive.best();
@@ -301,7 +304,7 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         let at = runs.iterations.iter().map(|&t| t as f64);
         iterations = iterations.series(line(name, at.clone(), &best));
         seconds = seconds.series(line(name, at.map(|t| t * runs.seconds), &best));
-        // The step sizes of SMISO have another scale.
+        // SMISO is excluded here, because its step sizes have a different scale.
         if *name != "smiso" {
             let ends = runs
                 .curves
@@ -390,8 +393,8 @@ fn final_bound(runs: &Runs) -> Ours {
     ))
 }
 
-/// Returns the difference between the final ELBOs of two methods, each with its own best step size. Methods with common
-/// seeds are compared seed by seed.
+/// Returns the difference between the final ELBOs of two methods, each with its own best step size. If the methods
+/// share seeds, the difference is computed for each seed.
 fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
     let (ours, theirs) = (runs.highest()?, other.highest()?);
     let pairs = ours.ends.iter().zip(&theirs.ends);

@@ -1,4 +1,4 @@
-//! Table 1 and Figures 1 and 2: the sources of gradient noise.
+//! Table 1 and Figures 1 and 2 show the sources of gradient noise.
 
 use std::sync::Arc;
 
@@ -18,19 +18,19 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// A value and its standard error.
+/// A value, followed by its standard error.
 type Figures = (f64, f64);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
     iteration: u64,
-    /// The total, subsampling and Monte-Carlo variance of the naive estimator.
+    /// The total variance of the naive estimator, its variance from subsampling, and its Monte Carlo variance.
     naive: [Figures; 3],
-    /// The variances in the requested order.
+    /// The total variances of the estimators, in the requested order.
     totals: Vec<Figures>,
 }
 
-/// A run with `joint`, which estimators with their own tables analyse.
+/// A run with the estimator `joint`, during which the variances of other estimators with their own tables are measured.
 struct Look<'p> {
     task: &'p Task,
     step: f64,
@@ -136,7 +136,7 @@ fn look<D: RecordDensity>(
                     estimator: *estimator,
                     ..request
                 };
-                // The evaluation of an estimate also computes the changes that a visit stores. Estimators that pass
+                // The evaluation of this estimate also computes the changes that a visit stores. Estimators that pass
                 // over all records store only the parameters.
                 if *estimator == RecordEstimator::JointExact {
                     finite(gradients.evaluate(&request, own, &mut unused), iteration)?;
@@ -154,7 +154,7 @@ fn table1(context: &mut Context<'_>, task: &Task) -> Result<(), Failure> {
         context.say(format!("variances at the endpoint of {}", task.name));
         let model = (task.load)(context)?;
         let epoch = model.size().0.div_ceil(task.batch) as u64;
-        // Standard deviations converge slowly, and the Monte-Carlo variance with them.
+        // The fitted standard deviations converge slowly, and so does the Monte Carlo variance, which depends on them.
         let iterations = match (task.small, &model) {
             (true, _) => context.pick(50_000, 200_000),
             (false, RecordModel::Components(_)) => epoch * context.pick(2, 100),
@@ -218,7 +218,7 @@ pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("PPCA")?)
 }
 
-/// Writes the rows of Table 1 for centred pixels, whose values are closer to those in the paper.
+/// Writes the rows of Table 1 for centred pixels, for which the values are closer to the values in the paper.
 pub(super) fn centred_ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     let task = Task {
         name: "PPCA-centred",
@@ -277,7 +277,7 @@ pub(super) fn figure2(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         figure = figure.panel(chart);
         let Some(last) = points.last() else { continue };
-        // The content of Figure 2 as ratios to the bounds.
+        // These rows contain the content of Figure 2 as ratios to the bounds.
         let bounds = [
             ("cv", 0, 1),
             ("inc", 1, 2),

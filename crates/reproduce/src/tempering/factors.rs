@@ -1,4 +1,4 @@
-//! Figures 3 and 4: factorial mixtures of small images and of faces.
+//! Figures 3 and 4 show factorial mixtures of small images and of faces.
 
 use jensen::conjugate::driver::{Driver, DriverSettings, Mode};
 use jensen::conjugate::model::ConjugateModel;
@@ -18,8 +18,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The eight images of 4 × 4 pixels, row by row: bars, corners, a square, and the diagonal pieces of a ring. The paper
-/// shows its own images, but does not list them.
+/// The eight images of 4 × 4 pixels in row-major order: bars, corners, a square, and the diagonal pieces of a ring. The
+/// paper shows its images but does not list their pixels, so these images may differ from those of the paper.
 const IMAGES: [&str; 8] = [
     "1111000000000000",
     "0000000000001111",
@@ -36,7 +36,7 @@ const SPLIT: Purpose = Purpose::new("held-out faces");
 
 #[derive(Serialize, Deserialize)]
 struct Course {
-    /// The iteration and the ELBO at T = 1 of each scored iteration.
+    /// The iterations at which the ELBO was computed, with the ELBO at temperature 1.
     bounds: Vec<(f64, f64)>,
     /// The held-out log predictive density in nats per point.
     heldout: Vec<(f64, f64)>,
@@ -44,7 +44,8 @@ struct Course {
     factors: Vec<f64>,
 }
 
-/// The number of computations of the ELBO at T = 1 per iteration. Each of them costs as much as an iteration.
+/// The number of computations of the ELBO at temperature 1 per iteration. One such computation costs as much as one
+/// iteration.
 const SCORES: f64 = 0.25;
 
 fn ascend(
@@ -109,7 +110,7 @@ fn linear(iterations: f64, from: f64) -> Temper {
     }
 }
 
-/// All policies that start hot begin at the same temperature.
+/// Returns the temperature policies. All policies that start at a high temperature start at the same one.
 fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     let mut policies = vec![("VI".to_owned(), Temper::None)];
     for length in schedules {
@@ -123,7 +124,7 @@ fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     policies
 }
 
-/// Returns the images, scaled by their weights, and points generated from them.
+/// Returns the images, scaled by their weights, and a set of points that are generated from them.
 fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut stream = Stream::new(seed, TOY, 0, 0);
     let truth: Vec<f64> = IMAGES
@@ -150,7 +151,7 @@ fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     (truth, data)
 }
 
-/// Counts the true images that a factor matches with a root mean square difference below 0.1.
+/// Returns the number of true images that some factor matches with a root mean square difference below 0.1.
 fn found(truth: &[f64], factors: &[f64]) -> usize {
     truth
         .chunks_exact(16)
@@ -164,7 +165,7 @@ fn found(truth: &[f64], factors: &[f64]) -> usize {
         .count()
 }
 
-/// Draws the left panel of Figure 3, and Figure 4.
+/// Draws the left panel of Figure 3 and all of Figure 4.
 pub fn toy(context: &mut Context<'_>) -> Result<(), Failure> {
     let points = context.pick(2000, 10_000);
     let iterations = context.pick(120, 160);
@@ -230,12 +231,12 @@ fn grid(title: &str, factors: &[f64], width: usize, height: usize) -> ImageGrid 
     ImageGrid::new(title, 4).images(images)
 }
 
-/// The paper does not state this number.
+/// The number of factors for the faces. The paper does not state this number.
 const FACE_FACTORS: usize = 20;
 
-/// The first of the 28 subjects that the extended database adds to the ten subjects of Yale's first database. Their
-/// numbers are 11 to 39, without 14. The paper has 28 individuals and 2000 images. The cropped database has 1774 images
-/// of these individuals.
+/// The number of the first of the 28 subjects that the extended database adds to the ten subjects of Yale's first
+/// database. These subjects have the numbers 11 to 39, without 14. The paper uses 28 individuals and 2000 images. The
+/// cropped database contains 1774 images of these individuals.
 const FIRST_SUBJECT: f64 = 11.0;
 
 struct Faces {
@@ -301,8 +302,8 @@ impl Faces {
     }
 }
 
-/// Draws the middle and the right panel of Figure 3 for a joint q(μ). Writes rows for the joint q(μ) and for that of
-/// the paper, which factorises over factors.
+/// Draws the middle and the right panel of Figure 3 for a joint q(μ). The function writes rows both for the joint q(μ)
+/// and for the q(μ) of the paper, which factorises over the factors.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     let faces = Faces::read(context)?;
     let iterations = context.pick(60, 100);

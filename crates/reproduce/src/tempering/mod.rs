@@ -1,4 +1,4 @@
-//! Variational tempering (Mandt, McInerney, Abrol, Ranganath and Blei 2016).
+//! The experiment on variational tempering (Mandt, McInerney, Abrol, Ranganath and Blei 2016).
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -7,8 +7,8 @@
 //! | `normaliser` | log C(T), the normaliser of tempered likelihoods |
 //! | `factors` | Figures 3 and 4: factorial mixtures of small images and of faces |
 //!
-//! The paper shows only curves, so no row has a published number. Its text does not specify the data of Figure 1, the
-//! eight images, and the number of factors for the faces. The notes of the rows state Jensen's choices.
+//! The paper shows only curves, so the rows contain no published numbers. The paper does not specify the data of Figure
+//! 1, the eight images, or the number of factors for the faces. The notes of the rows state what Jensen uses instead.
 
 mod factors;
 mod normaliser;
@@ -18,7 +18,7 @@ mod topics;
 use crate::experiment::{Experiment, Piece};
 use crate::results::Scale;
 
-/// The experiment.
+/// The experiment on variational tempering, with all of its parts.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "tempering",
     about: "Variational tempering (2016)",

@@ -1,5 +1,5 @@
-//! log C(T) of the abstracts, by a lower bound and by the draws of the paper, and a comparison of the bound with
-//! annealed importance sampling.
+//! The normaliser log C(T) for the abstracts. The normaliser is computed by a lower bound and by the random draws of
+//! the paper. On a smaller corpus, the bound is compared with annealed importance sampling.
 
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::partition::{
@@ -16,9 +16,9 @@ use crate::results::{Ours, What};
 
 const COMPARED: [f64; 4] = [1.1, 1.5, 2.0, 5.0];
 
-/// Computes log C(T) of the abstracts by the bound that variational tempering uses here and by the paper's hundred
-/// draws. Both estimates are lower bounds by Jensen's inequality. On a smaller corpus, the bound is also compared with
-/// annealed importance sampling.
+/// Computes log C(T) for the abstracts in two ways: by the bound that Jensen uses for variational tempering, and by a
+/// hundred random draws as in the paper. By Jensen's inequality, both estimates are lower bounds. On a smaller corpus,
+/// the function also compares the bound with annealed importance sampling.
 pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
     let corpus = corpus(context, &ARXIV, &[path], &SourceSettings::default())?;
@@ -76,7 +76,7 @@ const MIDDLE: Sizes = Sizes {
     tokens: 20.0,
 };
 
-/// Annealed importance sampling runs from both ends.
+/// Compares the bound with annealed importance sampling, which is run in both directions.
 fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     let (tokens, steps) = (MIDDLE.documents * MIDDLE.tokens, context.pick(200, 2_000));
     let name = "100 documents of 20 tokens, 20 topics of 200 terms";

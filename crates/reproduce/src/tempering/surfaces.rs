@@ -1,4 +1,4 @@
-//! Figure 1: the annealed objective of a mixture of two one-dimensional Gaussians as a function of their means.
+//! Figure 1 shows the annealed objective of a mixture of two one-dimensional Gaussians as a function of their means.
 
 use jensen::math::constants::LOG_TWO_PI;
 use jensen::math::rng::{Purpose, Stream};
@@ -9,16 +9,17 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The weight of the first Gaussian. Both have variance 1.
+/// The weight of the first Gaussian. Both Gaussians have variance 1.
 const WEIGHT: f64 = 0.3;
-/// The means of the Gaussians. The optimum splits at a temperature equal to the variance of the data, 1 + 4 · 3.2² ·
-/// 0.3 · 0.7 = 9.6. This is between the second and the third of the paper's temperatures.
+/// The means of the two Gaussians. The optimum splits at the temperature that equals the variance of the data, which is
+/// 1 + 4 · 3.2² · 0.3 · 0.7 = 9.6. This temperature is between the second and the third of the temperatures in the
+/// paper.
 const MEANS: [f64; 2] = [-3.2, 3.2];
 const PRIOR: f64 = 100.0;
 const POINTS: u64 = 500;
 const TEMPERATURES: [f64; 4] = [20.0, 13.0, 8.5, 1.0];
 const GRID: usize = 81;
-/// The grid extends from minus this number to this number.
+/// The largest coordinate of the grid. The grid extends from minus this value to this value.
 const RANGE: f64 = 8.0;
 
 const DATA: Purpose = Purpose::new("two Gaussians");
@@ -33,8 +34,8 @@ fn data() -> Vec<f64> {
         .collect()
 }
 
-/// Returns the objective at the means for the optimal q(z), which is log prior + Σ_n log Σ_k (π_k N(x_n; μ_k,
-/// 1))^(1/T), in nats.
+/// Returns the objective at the given means with the optimal q(z), in nats. The objective is the log prior plus Σ_n log
+/// Σ_k (π_k N(x_n; μ_k, 1))^(1/T).
 fn objective(data: &[f64], means: [f64; 2], temperature: f64) -> f64 {
     let part = |x: f64, mean: f64, weight: f64| {
         (weight.ln() - 0.5 * (x - mean) * (x - mean) - 0.5 * LOG_TWO_PI) / temperature
@@ -70,7 +71,7 @@ fn peaks(values: &[f64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Draws the four surfaces and counts their peaks.
+/// Draws the four surfaces of Figure 1 and counts their peaks.
 pub fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
     let data = data();
     let mut figure = Figure::new("").columns(2);
@@ -94,7 +95,7 @@ pub fn figure1(context: &mut Context<'_>) -> Result<(), Failure> {
                 MEANS[1]
             )))
         })?;
-        // The colours show the shape within a few nats per point of the maximum. Lower values have a single colour.
+        // The colour scale covers a few nats per point below the maximum. All lower values have the same colour.
         let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let floor = top - 6.0 * POINTS as f64 / temperature;
         let shown: Vec<f64> = values.iter().map(|v| v.max(floor)).collect();

@@ -1,4 +1,4 @@
-//! Figure 2: topic models under every policy.
+//! Figure 2 shows topic models that were fitted under each temperature policy.
 
 use std::path::PathBuf;
 
@@ -25,17 +25,17 @@ const SCORES: f64 = 10.0;
 pub(super) struct Experiment {
     name: &'static str,
     title: &'static str,
-    /// The numbers at the quick scale and at the paper's scale.
+    /// The number of passes at the quick scale, followed by the number at the scale of the paper.
     passes: [f64; 2],
-    /// The lengths in passes, at the quick scale and at the paper's scale.
+    /// The lengths of the schedules in passes, at the quick scale and at the scale of the paper.
     schedules: [[f64; 3]; 2],
-    /// The number of passes after which the temperature is 1, in runs with a cooling.
+    /// The number of passes after which the temperature must have reached 1, in runs with a cooling phase.
     cooling: f64,
     heldout: f64,
 }
 
-/// The abstracts of arXiv. The paper has 640 000 abstracts, and this reproduction trains on 99 000. A pass of the paper
-/// therefore has as many steps as 6.4 passes here.
+/// The experiment on abstracts from arXiv. The paper uses 640 000 abstracts, but this reproduction trains on 99 000. A
+/// pass in the paper therefore consists of as many steps as 6.4 passes here.
 pub(super) const ARXIV: Experiment = Experiment {
     name: "arxiv",
     title: "arXiv abstracts",
@@ -45,8 +45,8 @@ pub(super) const ARXIV: Experiment = Experiment {
     heldout: 0.01,
 };
 
-/// The news of the Associated Press. A hundredth of a pass over 2246 documents is less than a minibatch, so the
-/// schedules are ten times as long.
+/// The experiment on news of the Associated Press. The corpus contains 2246 documents, so a hundredth of a pass would
+/// be less than one minibatch. The schedules are therefore ten times as long as in the paper.
 const AP: Experiment = Experiment {
     name: "ap",
     title: "Associated Press",
@@ -61,22 +61,23 @@ struct Run {
     score: f64,
     standard_error: f64,
     elbo: f64,
-    /// The ELBO of the tempered model, if a global temperature is inferred.
+    /// The ELBO of the tempered model, or `None` if no global temperature is inferred.
     tempered: Option<f64>,
     tokens: f64,
-    /// Pairs of a pass and a score in nats per word.
+    /// The score in nats per word after several numbers of passes.
     scores: Vec<(f64, f64)>,
-    /// Pairs of a pass and a temperature.
+    /// The temperature after several numbers of passes.
     temperatures: Vec<(f64, f64)>,
 }
 
-/// Draws Figure 2 for abstracts of papers.
+/// Draws Figure 2 for the abstracts of papers.
 pub fn arxiv(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
     experiment(context, &ARXIV, &[path], SourceSettings::default())
 }
 
-/// Draws Figure 2 for news. The third corpus of the paper is not available, and this one is public.
+/// Draws Figure 2 for the news corpus. The third corpus of the paper is not available, so this public corpus is used
+/// instead.
 pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("ap/ap.dat.gz")?;
     let settings = SourceSettings {
@@ -93,7 +94,7 @@ const GIVEN: Experiment = Experiment {
     ..ARXIV
 };
 
-/// Draws Figure 2 for the corpus of `--corpus`.
+/// Draws Figure 2 for the corpus that the user passes to `--corpus`.
 pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     match context.corpus() {
         Some(path) => experiment(context, &GIVEN, &[path], SourceSettings::default()),
@@ -105,7 +106,7 @@ pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     }
 }
 
-/// The number of draws in the Monte-Carlo estimate of the paper.
+/// The number of draws in the Monte Carlo estimate that the paper uses.
 pub(super) const DRAWS: usize = 100;
 
 fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String, Temper)> {
@@ -140,14 +141,15 @@ fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String
     policies
 }
 
-/// The name of variational tempering with both starts, which keeps the better result.
+/// The name of variational tempering that is run from both starts and keeps the better result.
 const WARM: &str = "VT, begun warm";
 const COLD: &str = "VT, begun cold";
 
-/// The number of minibatches between two updates of the temperature, as in the paper. Here it is limited to a pass.
+/// The number of minibatches between two updates of the temperature, as in the paper. In this reproduction, it is at
+/// most one pass.
 const EVERY: u64 = 1_000;
 
-/// The paper has no cooling.
+/// Adds a cooling phase to a temperature policy. The policies of the paper have no cooling phase.
 fn cooled(mut temper: Temper, passes: f64) -> Temper {
     if let Temper::Global(GlobalTempering { cooling, .. })
     | Temper::Local(LocalTempering { cooling, .. }) = &mut temper
@@ -182,7 +184,7 @@ fn experiment(
 ) -> Result<(), Failure> {
     let corpus = corpus(context, experiment, paths, &settings)?;
     let seeds: u64 = context.pick(1, 3);
-    // The runs are ordered by seed, so that a stopped run has comparable results for all policies.
+    // The runs are sorted by seed, so that a reproduction that was stopped has comparable results for all policies.
     let documents = CorpusDocuments::new(&corpus, Split::Train).len();
     let per_pass = documents.div_ceil(LdaSettings::new(TOPICS).batch) as u64;
     let policies = policies(experiment, context.scale(), per_pass);
@@ -268,7 +270,8 @@ fn rows(
     ];
     for (measure, unit, of) in measures {
         let Some(plain) = plain else { break };
-        // The ELBO comes from a different sample of documents for every seed, so gains are computed seed by seed.
+        // For each seed, the ELBO is estimated from a different sample of documents. The gains are therefore computed
+        // for each seed separately.
         let pairs = runs.iter().zip(plain);
         let gains: Vec<f64> = pairs.map(|(run, plain)| of(run) - of(plain)).collect();
         context.row(
@@ -317,7 +320,7 @@ fn figure(experiment: &Experiment, names: &[&str], runs: &[Vec<Run>]) -> Figure 
         .x(Axis::new("passes"))
         .y(Axis::new("T").log());
     for (number, (name, runs)) in names.iter().zip(runs).enumerate() {
-        // Policies with a cooling have the colour of those without.
+        // A policy with a cooling phase has the same colour as the policy without it.
         let cooled = name.ends_with("cooled");
         let colour = if number >= 6 { number - 2 } else { number };
         let line = |curves: Vec<&[(f64, f64)]>, band: bool| {

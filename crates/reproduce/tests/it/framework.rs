@@ -1,4 +1,4 @@
-//! Rows, figures, and the resumption of a stopped run.
+//! Tests of rows and figures, and of resuming a reproduction that was stopped.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -79,14 +79,14 @@ fn summary(results: &Results) -> Vec<(String, Option<f64>, String)> {
     results.rows.iter().map(row).collect()
 }
 
-/// This is a single test because its steps share counters.
+/// This is a single test because all of its steps share the same counters.
 #[test]
 fn a_run_is_stopped_and_goes_on() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("out");
     let mut say = |_: &str| {};
 
-    // The run stops after the first row, which is on disk. The table lists the missing rows.
+    // The run stops after the first row, which has been written to disk. The table lists the rows that are missing.
     let mut stopped = setup(&out);
     stopped.threads = 7;
     assert_eq!(run(&EXPERIMENT, &stopped, &mut say), Err(Failure::Stopped));
@@ -105,7 +105,7 @@ fn a_run_is_stopped_and_goes_on() {
         ]
     );
 
-    // A resumed run measures only the missing rows.
+    // A resumed run measures only the rows that are missing.
     let mut resumed = setup(&out);
     resumed.resume = true;
     let results = run(&EXPERIMENT, &resumed, &mut say).unwrap();
@@ -126,7 +126,7 @@ fn a_run_is_stopped_and_goes_on() {
         assert!(out.join(file).is_file(), "{file}");
     }
 
-    // A complete part stays complete, also if a later run omits it. The run draws figures again.
+    // A part that is complete remains complete even if a later run omits it. The run draws the figures again.
     std::fs::remove_file(out.join("curve.png")).unwrap();
     resumed.only = vec!["second".into()];
     let again = run(&EXPERIMENT, &resumed, &mut say).unwrap();
@@ -134,7 +134,7 @@ fn a_run_is_stopped_and_goes_on() {
     assert_eq!(MEASURED.load(Ordering::SeqCst), 3);
     assert!(out.join("curve.png").is_file());
 
-    // Without --resume the run measures everything again, and lists other parts as omitted.
+    // Without --resume, the run measures all rows again and lists the other parts as omitted.
     resumed.resume = false;
     let fresh = run(&EXPERIMENT, &resumed, &mut say).unwrap();
     assert_eq!(MEASURED.load(Ordering::SeqCst), 4);
@@ -167,7 +167,7 @@ fn wrong_names_and_missing_data_say_what_there_is() {
     let message = failure(&wrong, &needy);
     assert!(message.contains("missing.csv"), "{message}");
     assert!(message.contains("those of the paper"), "{message}");
-    // The command refuses to write to the folder of another experiment.
+    // The command refuses to write to the result folder of another experiment.
     let message = failure(&wrong, &EXPERIMENT);
     assert!(message.contains("reproduce needy"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! The parts of `joint-cv` that need only the bundled data.
+//! Tests of the parts of `joint-cv` that need only the data in the repository.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Integration tests of `jensen-reproduce` in one binary, with a module for each subject.
+//! The integration tests of `jensen-reproduce`. They form one binary with a module for each subject.
 
 mod framework;
 mod joint_cv;

@@ -14,7 +14,7 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast;
 
-/// The number of signatures to show for a call that matches none.
+/// The largest number of signatures that the message about a call without a match shows.
 const SHOWN: usize = 5;
 
 #[derive(Clone)]
@@ -68,8 +68,8 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
-/// Settings of Laplace's approximation must be data, except the start of the search, which is the first element of the
-/// same tuple.
+/// The settings of Laplace's approximation must be data, except for the start of the search, which is the first element
+/// of the same tuple.
 fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     match &arg.kind {
         ExprKind::TupleLit(parts)
@@ -82,7 +82,7 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// Further arguments that a function takes as a tuple need the same level as separate arguments.
+/// If a function takes further arguments as a tuple, they need the same level as separate arguments would.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
         return arg.level;
@@ -111,7 +111,7 @@ fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     Some(sum)
 }
 
-/// In a `~` statement, the variate is the first argument, which is written in front.
+/// In a `~` statement, the first argument is the variate, which stands before the `~`.
 fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> String {
     let before = usize::from(behind_tilde);
     if ty.params.len() != args.len() {
@@ -446,8 +446,8 @@ impl Checker {
         self.node(kind, ty, Level::Data, span)
     }
 
-    /// Checks a call of `ode_rk45`, `reduce_sum` or a similar function, whose signature follows from the function that
-    /// is passed.
+    /// Checks a call of `ode_rk45`, `reduce_sum` or a similar function. The signature of such a function follows from
+    /// the passed function.
     fn variadic(
         &mut self,
         id: BuiltinId,
@@ -551,8 +551,8 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Checks a call of `integrate_1d`, `map_rect` or a similar function, whose first arguments are functions of one
-    /// fixed type.
+    /// Checks a call of `integrate_1d`, `map_rect` or a similar function. The first arguments of such a call are
+    /// functions of one fixed type.
     fn fixed_higher_order(
         &mut self,
         name: &str,

@@ -152,8 +152,8 @@ impl Checker {
         let mut sizes = sizes?.into_iter();
         let one = sizes.next();
         let two = sizes.next();
-        // Square types state one size. The checker checks it again for the second size, so that the expressions of the
-        // second size have their own ids.
+        // Square types state only one size. The checker checks its expression again for the second size, so that the
+        // expressions of the second size have separate ids.
         let (Some(rows), two) = (one, two) else {
             let scalar = match ty.base {
                 B::Int => SizedType::Int,

@@ -69,7 +69,7 @@ pub(super) fn operation(
     compound: bool,
 ) -> Option<Operation> {
     let names = operator_functions(op);
-    // `/=` divides by scalars only.
+    // The operator `/=` divides by scalars only.
     let names = if compound { &names[..1] } else { names };
     let signatures = names
         .iter()
@@ -92,7 +92,7 @@ pub(super) fn operation(
     })
 }
 
-/// If several signatures need equally few promotions, the first one wins.
+/// If several signatures need equally few promotions, the first of them is chosen.
 fn cheapest<'a>(
     signatures: impl Iterator<Item = &'a FunctionType>,
     args: &[&Type],
@@ -178,7 +178,7 @@ impl Checker {
         }
     }
 
-    /// Reports the errors of every expression, not only of the first.
+    /// Reports the errors of all expressions, not only of the first.
     pub(super) fn exprs(&mut self, exprs: &[ast::Expr]) -> Checking<Vec<Expr>> {
         let checked: Vec<_> = exprs.iter().map(|e| self.expr(e)).collect();
         checked.into_iter().collect()
@@ -349,7 +349,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Returns the product that would be valid if one of the two operands, which must be variables, were transposed.
+    /// Returns the product that would be valid if one of the operands were transposed. The operands must be variables.
     fn transposed_product(&self, left: &Expr, right: &Expr) -> Option<String> {
         let name = |e: &Expr| match e.kind {
             ExprKind::Var(var) => Some(&self.vars[var.0 as usize].name),
@@ -362,7 +362,7 @@ impl Checker {
             _ => None,
         };
         let fits = |l: &Type, r: &Type| operation(InfixOp::Mul, l, r, true).is_some();
-        // Two vectors are usually meant to give a number.
+        // The product of two vectors is usually meant to be a number.
         if across(&left.ty).is_some_and(|l| left.ty == Type::Vector && fits(&l, &right.ty)) {
             return Some(format!("{a}' * {b}"));
         }
@@ -416,7 +416,7 @@ impl Checker {
         Ok(self.node(ExprKind::Transpose(Box::new(operand)), ty, level, span))
     }
 
-    /// Returns the position and type of the component, which the source counts from 1.
+    /// Returns the position of the component, which the source counts from 1, and the component's type.
     pub(super) fn component(
         &mut self,
         ty: &Type,

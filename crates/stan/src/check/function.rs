@@ -77,7 +77,7 @@ fn returns(statement: &ast::Stmt) -> bool {
             !breaks(body) && returns(body)
         }
         StmtKind::Block(list) | StmtKind::Profile(_, list) => always_returns(list),
-        // The error has been reported, and a second message would not help.
+        // The error has already been reported, and a second message would not help.
         StmtKind::Error => true,
         _ => false,
     }

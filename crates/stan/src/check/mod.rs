@@ -25,30 +25,31 @@ use crate::syntax::token::RESERVED;
 /// The result of [`check`].
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The program, or `None` if there are errors.
+    /// The typed program, or `None` if there are errors.
     pub program: Option<Program>,
-    /// Errors and warnings, in the order of the source.
+    /// Errors and warnings, in the order in which they occur in the source.
     pub diagnostics: Vec<Diagnostic>,
     /// The files that the diagnostics refer to.
     pub files: Vec<SourceFile>,
 }
 
 impl Checked {
-    /// Renders the diagnostics as text. See [`crate::diagnostic::render`].
+    /// Renders the diagnostics as text, as [`crate::diagnostic::render`] does.
     pub fn render(&self, colour: bool) -> String {
         crate::diagnostic::render(&self.diagnostics, &self.files, colour)
     }
 }
 
-/// Translates a program from the syntax before Stan 2.33. See [`crate::syntax::old`].
+/// Translates a program from the syntax before Stan 2.33, as [`crate::syntax::old`] describes.
 pub fn modernise(text: &str) -> String {
     crate::syntax::old::modernise(text, &|name| {
         crate::program::BuiltinId::from_name(name).is_some()
     })
 }
 
-/// Returns the program unchanged, or in today's syntax if all its arrays are declared in the syntax before Stan 2.33.
-/// The translation cannot change a program that is valid today, because one array in the old syntax is an error today.
+/// If all arrays of the program are declared in the syntax before Stan 2.33, returns the program in today's syntax.
+/// Otherwise returns it unchanged. A program that is valid today is never translated, because a single array in the old
+/// syntax is an error today.
 pub fn in_todays_syntax(text: String) -> String {
     match crate::syntax::old::is_old(&text) {
         true => modernise(&text),
@@ -56,8 +57,8 @@ pub fn in_todays_syntax(text: String) -> String {
     }
 }
 
-/// Adds the translation command as help to the first error caused by old syntax, if translating would change the
-/// program.
+/// If the first error is caused by old syntax and a translation would change the program, adds the translation command
+/// to this error as help.
 fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     let old = diagnostics.iter_mut().find(|d| d.code == Code::Removed);
     if let Some(first) = old.filter(|_| modernise(source) != source) {
@@ -66,11 +67,12 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     }
 }
 
-/// Parses and checks a program. Messages show `name`. The checker opens no files except those that `includes` provides.
+/// Parses and checks a program. Messages refer to the program by `name`. The checker reads included files only through
+/// `includes`.
 ///
-/// A name that ends in `.stanfunctions` denotes a file that contains only functions.
+/// If `name` ends in `.stanfunctions`, the source contains only functions.
 ///
-/// Every input gives either a program or at least one error.
+/// Every input yields either a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
     let lexed = lex(source, name, includes);
     let functions = name.ends_with(".stanfunctions");
@@ -84,7 +86,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
         let key = |d: &Diagnostic| (d.primary.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
     });
-    // A type that several variables share is checked for each of them, so its errors occur several times.
+    // If several variables share a type, it is checked once for each of them, so each error may occur several times.
     diagnostics.dedup();
     name_old_syntax(source, &mut diagnostics);
     let failed = diagnostics.iter().any(Diagnostic::is_error);
@@ -96,7 +98,8 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     }
 }
 
-/// Marks a construct that has already been reported, so that dependent checks do not report it again.
+/// Marks a construct whose error has already been reported, so that checks that depend on the construct do not report
+/// it again.
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 

@@ -451,7 +451,7 @@ impl Checker {
         }
     }
 
-    /// An index on the left side must not read a variable to which the same left side assigns.
+    /// An index on the left-hand side must not read a variable to which the same left-hand side assigns.
     fn reads_elsewhere(&mut self, target: &LValue, span: Span) -> Checking<()> {
         let (mut assigned, mut read) = (Vec::new(), Vec::new());
         assigned_by(target, &mut assigned);
@@ -470,7 +470,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Rewrites a `~` statement of a distribution that takes functions as a call of its density.
+    /// Rewrites a `~` statement as a call of the density, for distributions that take functions.
     fn as_call(
         &self,
         variate: &ast::Expr,

@@ -2,10 +2,11 @@
 
 use crate::program::Type;
 
-/// Returns the number of steps from type `from` to type `to`: 0 if they are equal, and `None` if there is no implicit
-/// conversion.
+/// Returns the number of steps in the conversion from type `from` to type `to`. The number is 0 if the types are equal.
+/// Returns `None` if there is no implicit conversion.
 ///
-/// `int` to `real` and `real` to `complex` are one step each, including inside arrays, vectors and tuples.
+/// The conversions from `int` to `real` and from `real` to `complex` are one step each, also inside arrays, vectors and
+/// tuples.
 pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
     use Type::*;
     if from == to {
@@ -47,7 +48,7 @@ pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
-/// Joins `items` as `a, b or c`, where `last` is the last conjunction.
+/// Joins `items` as in `a, b or c`, with `last` as the conjunction before the last item.
 pub(super) fn list(items: &[String], last: &str) -> String {
     match items {
         [] => String::new(),

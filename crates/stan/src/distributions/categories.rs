@@ -13,7 +13,7 @@ use crate::value::error::{FnError, FnResult};
 
 use Domain::{Finite, Unit};
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("categorical_lpmf", |k, a| {
         let theta = a[1].slice()?;
@@ -45,7 +45,7 @@ pub static TABLE: &[Multivariate] = &[
     .lowered(lower_categorical_logit, OverRecords::Outcome),
 ];
 
-/// Returns the category `n` counted from 0.
+/// Converts the category `n`, which is counted from 1, to an index counted from 0.
 ///
 /// # Errors
 /// Fails if `n` is not between 1 and `k`. The error rejects the current point.
@@ -56,7 +56,7 @@ pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     }
 }
 
-/// Returns the error for an outcome that is not a category.
+/// Returns the error for an outcome `n` that is not one of the `k` categories.
 pub fn no_category(function: &str, n: f64, k: f64) -> FnError {
     FnError::domain(format!(
         "{function}: the category is {n}, but must be between 1 and {k}"
@@ -114,10 +114,10 @@ fn lower_categorical(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Adds the log density of `categorical_logit_lpmf` over the graph.
+/// Adds the log density of `categorical_logit_lpmf` in the graph.
 ///
 /// # Errors
-/// Fails if sizes do not fit, or an outcome is not a category.
+/// Fails if the sizes of the arguments do not match, or if an outcome is not a category.
 pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let beta = w.passed[1].sym;
     if let Some(y) = record_outcome(w, beta.dims()?.size())? {
@@ -154,7 +154,7 @@ fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> 
     short.then(|| sym.elements(w.density.tape)).transpose()
 }
 
-/// Positions count from 0, and all are below `n`.
+/// The categories are counted from 0, and all of them are below `n`.
 fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     let k = outcomes(w, 0)?;
     if let Some(bad) = k.iter().find(|k| !(1.0..=n as f64).contains(*k)) {
@@ -163,8 +163,8 @@ fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     Ok(k.into_iter().map(|k| k as usize - 1).collect())
 }
 
-/// Returns the outcome as known numbers, one per record, if it is known. Fails unless each of them is a category
-/// below `n`.
+/// If the outcome is known, returns it as one number per record. Fails unless each of these numbers is a category below
+/// `n`.
 pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>> {
     let y = w.passed[0].sym;
     if !y.has_records(w.density.tape) {
@@ -183,7 +183,7 @@ pub fn record_outcome<'g>(w: &Whole<'g, '_>, n: usize) -> FnResult<Option<E<'g>>
     }
 }
 
-/// Selects the value of category `y`, where both the values and the category differ between records.
+/// Returns the value of category `y`. The category and the values may differ between records.
 pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
     let last = each[each.len() - 1];
     let others = each.iter().enumerate().rev().skip(1);
@@ -207,7 +207,7 @@ fn pick_categories<'g>(w: &Whole<'g, '_>, table: E<'g>) -> FnResult<E<'g>> {
     if k.len() <= 1 {
         return Ok(k.first().map_or(w.density.num(0.0), |k| table.at(*k)));
     }
-    // One multiplication per category is cheaper than one gather per outcome.
+    // One multiplication per category is cheaper than one gather operation per outcome.
     let mut counts = vec![0.0; n];
     k.iter().for_each(|k| counts[*k] += 1.0);
     Ok((w.density.tape.vector(&counts) * table).sum())

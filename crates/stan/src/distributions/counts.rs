@@ -24,10 +24,10 @@ const RATE: &str = "the rate parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The log of 2³⁰. Larger log rates give numbers beyond the range of ints.
+/// The logarithm of 2³⁰. A larger log rate gives numbers that are too large for an `int`.
 const MAX_LOG_RATE: f64 = 20.794_415_416_798_36;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "beta_neg_binomial",
@@ -75,7 +75,7 @@ pub static TABLE: &[Univariate] = &[
             if x[0] < 1.0 {
                 return NONE;
             }
-            // The mass contains log B(n, α + 1), or its non-constant part.
+            // The mass contains log B(n, α + 1), or the part of it that is not constant.
             let mass = match k.constants() {
                 true => lbeta(x[0], x[1] + 1.0),
                 false => -lgamma_step(x[1] + 1.0, x[0]),
@@ -91,7 +91,7 @@ pub static TABLE: &[Univariate] = &[
         Tails::from_log_upper(x[0].ln() + lbeta(x[0], x[1] + 1.0))
     })
     .sample(|r, x| {
-        // The number is geometric with failure probability 1 − exp(−W), where W is exponential.
+        // Given W, the number is geometric with failure probability 1 − exp(−W), where W is exponential.
         let w = r.exponential() / x[0];
         let log_failure = (-(-w).exp()).ln_1p();
         (r.uniform().ln() / log_failure).ceil().max(1.0)
@@ -240,7 +240,7 @@ fn check_log_rate(function: &str, log_rate: f64) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns log of Γ(n + a) / (Γ(a) n!).
+/// Returns the logarithm of Γ(n + a) / (Γ(a) n!).
 pub fn rising_coefficient(a: f64, n: f64) -> f64 {
     if n == 0.0 {
         return 0.0;
@@ -260,14 +260,14 @@ fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>)
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
-/// Whether the bound is the number 0, as in zero-truncated counts, `T[1, ]`. This bound needs only the mass at 0 and no
-/// incomplete function.
+/// Whether the bound is the number 0, as in the truncation `T[1, ]` of zero-truncated counts. For this bound, the mass
+/// at 0 suffices, and no incomplete function is needed.
 fn is_zero(n: E<'_>) -> bool {
     n.scalar() == Some(0.0)
 }
 
 /// Returns the tails of the number of failures before a given number of successes. `shape` is the number of successes,
-/// and `t` the log odds of each success.
+/// and `t` is the log odds of each success.
 fn lower_neg_binomial_tails<'g>(n: E<'g>, shape: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
     if is_zero(n) {
         let none = -(shape * (-t).log1p_exp());
@@ -315,7 +315,7 @@ fn lower_yule_simon(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     d.outside(bad);
     let above = alpha + 1.0;
     d.term(&[1], alpha.log());
-    // The terms contain log B(n, α + 1), or its non-constant part.
+    // The terms contain log B(n, α + 1), or the part of it that is not constant.
     match d.keeps(&[]) {
         true => d.term(&[1], elementwise::lbeta(n.fmax(d.num(1.0)), above)),
         false => d.term(&[1], -above.op2(ElemOp::LgammaStep, n)),
@@ -342,7 +342,7 @@ fn lower_poisson_log(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Adds y η − exp η − log y!.
+/// Adds the Poisson log probability y η − exp η − log y!.
 pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     if peaks::applies(d, y) {
         peaks::lower_poisson_log(d, y, eta);
@@ -353,7 +353,7 @@ pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -eta.exp());
 }
 
-/// Adds log (y + φ − 1 choose y). All of it is a term of φ, which is argument `at`.
+/// Adds log (y + φ − 1 choose y). The whole coefficient counts as a term of φ, which is argument `at`.
 fn log_coefficient<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
     let coefficient = if largest < peaks::LARGE {

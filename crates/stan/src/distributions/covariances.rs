@@ -20,11 +20,11 @@ use crate::value::dense::{self, multiply, solve_lower};
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::{Mat, Matrix, Value};
 
-/// The name of the diagonal of a Cholesky factor in messages.
+/// The name that messages use for the diagonal of a Cholesky factor.
 pub const DIAGONAL: &str = "the diagonal of the Cholesky factor";
 const SHAPE: &str = "the shape parameter";
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("lkj_corr_lpdf", |k, a| {
         const NAME: &str = "lkj_corr_lpdf";
@@ -118,7 +118,7 @@ fn shape(function: &str, eta: &Value) -> FnResult<f64> {
     Ok(eta)
 }
 
-/// Reads a lower-triangular factor with positive diagonal.
+/// Returns a lower-triangular factor, after a check that its diagonal is positive.
 ///
 /// # Errors
 /// Fails if the factor is not square or its diagonal is not positive.
@@ -179,7 +179,7 @@ fn lkj_cov(k: Keep, a: &[&Value]) -> FnResult<f64> {
         + k.term(1 | 8, (eta - 1.0) * dense::log_det_cholesky(&l)))
 }
 
-/// The canonical partial correlations of the factor are beta on (−1, 1).
+/// The canonical partial correlations of the factor have beta distributions on (−1, 1).
 fn lkj_factor(function: &str, rng: &mut Draws, a: &[&Value]) -> FnResult<Matrix> {
     let n = a[0].size_arg("the dimension")?;
     if n == 0 {
@@ -193,7 +193,7 @@ fn lkj_factor(function: &str, rng: &mut Draws, a: &[&Value]) -> FnResult<Matrix>
     let mut rest = vec![1.0f64; n];
     for j in 0..n {
         l[(j, j)] = rest[j].sqrt();
-        // With j partial correlations fixed, the next ones have this concentration.
+        // This is the concentration of the next partial correlations, after j of them have been fixed.
         let b = eta + 0.5 * (n as f64 - 2.0 - j as f64);
         for i in j + 1..n {
             let p = 2.0 * rng.beta(b, b) - 1.0;
@@ -231,13 +231,14 @@ fn inverse_wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
         + k.term(1 | 2 | 4, -(nu + n + 1.0) * log_diagonal(lw))
 }
 
-/// Returns the terms that the density of a factor keeps: all of them, except those that depend only on the degrees of
-/// freedom.
+/// Returns the terms that the density of a factor keeps. A term that depends only on the degrees of freedom is kept if
+/// the degrees of freedom vary. All other terms are kept if any argument varies.
 fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }
 
-/// Returns the log-Jacobian of L ↦ L Lᵀ. Its constant belongs to the term of the degrees of freedom.
+/// Returns the log-Jacobian of the map L ↦ L Lᵀ. The constant of the log-Jacobian belongs to the term for the degrees
+/// of freedom.
 fn factor_jacobian(k: Keep, l: &Matrix) -> f64 {
     let n = l.rows();
     let powers: f64 = (0..n).map(|i| (n - i) as f64 * l[(i, i)].ln()).sum();
@@ -256,7 +257,7 @@ fn bartlett(rng: &mut Draws, nu: f64, ls: &Matrix) -> Matrix {
     multiply(ls, &b)
 }
 
-/// The scale of the Wishart matrix is the inverse of the given one.
+/// The scale of the drawn Wishart matrix is the inverse of the given scale.
 fn inverse_draw(function: &str, rng: &mut Draws, nu: f64, ls: &Matrix) -> FnResult<Matrix> {
     let n = ls.rows();
     let inverse = dense::solve_cholesky(ls, &dense::identity(n));
@@ -265,7 +266,8 @@ fn inverse_draw(function: &str, rng: &mut Draws, nu: f64, ls: &Matrix) -> FnResu
     Ok(symmetric(&dense::solve_cholesky(&l, &dense::identity(n))))
 }
 
-/// Builds the log of the normalising constant for extent k (Lewandowski, Kurowicka and Joe 2009, theorem 5).
+/// Builds the logarithm of the normalising constant for matrices with k rows (Lewandowski, Kurowicka and Joe 2009,
+/// theorem 5).
 fn lower_lkj_constant(eta: E<'_>, k: usize) -> E<'_> {
     let km1 = k as f64 - 1.0;
     let mut constant = km1 * (eta + 0.5 * km1).lgamma();
@@ -355,7 +357,8 @@ fn lower_lkj_corr_cholesky(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the extent K, the outcome, the degrees of freedom and the scale. The degrees of freedom must exceed K − 1.
+/// Returns the number of rows K, the outcome, the degrees of freedom and the scale. The degrees of freedom must exceed
+/// K − 1.
 fn wishart_parts<'g>(w: &Whole<'g, '_>) -> FnResult<(usize, E<'g>, E<'g>, E<'g>)> {
     let cx = w.cx();
     let (y, s) = (w.passed[0].sym, w.passed[2].sym);
@@ -406,7 +409,8 @@ fn lower_inv_wishart(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Sums a weight times the logarithm over the diagonal elements. The weight of element i, counted from 0, is `a − b i`.
+/// Returns a weighted sum of the logarithms of the diagonal elements. The weight of element i, counted from 0, is `a −
+/// b i`.
 fn weighted_logs<'g>(l: E<'g>, k: usize, a: E<'g>, b: f64) -> E<'g> {
     let logs = l.diagonal(k, k).log();
     let positions: Vec<f64> = (0..k).map(|i| i as f64).collect();

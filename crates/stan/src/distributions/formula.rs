@@ -1,8 +1,9 @@
 //! Builds log densities and distribution functions in the graph.
 //!
-//! A formula adds *terms* to a [`DensityBuilder`] and states the arguments on which each term depends, so that a call
-//! without additive constants can omit terms that depend on no parameter. Terms are written to minimise the work per
-//! element and to keep scalars outside sums. The graph folds everything that depends only on data.
+//! A formula adds *terms* to a [`DensityBuilder`] and states the arguments on which each term depends. A call that
+//! drops additive constants can therefore omit the terms that depend only on data. Terms are written so that they need
+//! little work per element and keep scalar factors outside sums. The graph evaluates in advance everything that depends
+//! only on data.
 
 use super::multivariate::OverRecords;
 use super::univariate::{Suffix, Univariate};
@@ -17,9 +18,9 @@ use crate::value::error::{FnError, FnResult};
 /// An argument of a univariate density.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'g> {
-    /// A single element, or one for each outcome.
+    /// The value of the argument, which is a single element or one element for each outcome.
     pub e: E<'g>,
-    /// Whether its expression depends on parameters.
+    /// Whether the argument's expression depends on parameters.
     pub level: Level,
 }
 
@@ -34,14 +35,14 @@ pub struct DensityBuilder<'g> {
     pub drop: bool,
     /// The arguments of the density.
     pub args: Vec<Arg<'g>>,
-    /// The number of outcomes. A scalar argument applies to each of them.
+    /// The number of outcomes. A scalar argument applies to every outcome.
     pub n: usize,
     /// The terms whose sum is the log density.
     pub terms: Vec<E<'g>>,
 }
 
 impl<'g> DensityBuilder<'g> {
-    /// Returns the arguments as values of the graph.
+    /// Returns the N arguments as values of the graph.
     ///
     /// # Panics
     /// Panics if the number of arguments is not N, because then the signature table and the formulas disagree.
@@ -57,8 +58,8 @@ impl<'g> DensityBuilder<'g> {
         self.tape.constant(x)
     }
 
-    /// Adds the sum of `x` over the outcomes, unless the call omits such terms. `involved` are the positions of the
-    /// arguments on which `x` depends.
+    /// Adds the sum of `x` over the outcomes, unless the call drops constants and `x` is a constant. `involved`
+    /// contains the positions of the arguments on which `x` depends.
     pub fn term(&mut self, involved: &[usize], x: E<'g>) {
         if self.keeps(involved) {
             let total = self.total(x);
@@ -72,19 +73,19 @@ impl<'g> DensityBuilder<'g> {
         self.terms.push(total);
     }
 
-    /// Adds exp Σ x, where the sum is over the outcomes.
+    /// Adds the exponential of the sum of `x` over the outcomes.
     pub fn product(&mut self, x: E<'g>) {
         let total = self.total(x).exp();
         self.n = 1;
         self.always(total);
     }
 
-    /// Returns whether the call keeps a term that depends on these arguments.
+    /// Returns whether the call keeps a term that depends on the arguments at these positions.
     pub fn keeps(&self, involved: &[usize]) -> bool {
         !self.drop || involved.iter().any(|i| self.args[*i].level == Level::Param)
     }
 
-    /// Sums `x` over the outcomes. A scalar counts once per outcome.
+    /// Returns the sum of `x` over the outcomes. A scalar is counted once for each outcome.
     pub fn total(&self, x: E<'g>) -> E<'g> {
         if x.len() == 1 && self.n != 1 {
             self.n as f64 * x
@@ -93,10 +94,10 @@ impl<'g> DensityBuilder<'g> {
         }
     }
 
-    /// Checks that argument `i` is in its domain. Draws for which it is outside are rejected.
+    /// Checks that argument `i` is in its domain, and rejects the draws for which it is not.
     ///
     /// # Errors
-    /// Fails if a known value is outside.
+    /// Fails if a known value of the argument is outside the domain.
     pub fn guard(&self, i: usize, what: &str, domain: Domain) -> FnResult<()> {
         guard(self.name, self.args[i].e, what, domain)
     }
@@ -106,7 +107,8 @@ impl<'g> DensityBuilder<'g> {
         FnError::invalid(format!("{}: {message}", self.name))
     }
 
-    /// Sets the log density to −∞ for outcomes outside the support, where `bad` is nonzero.
+    /// Sets the log density to −∞ where `bad` is nonzero. The caller marks the outcomes outside the support in this
+    /// way.
     pub fn outside(&mut self, bad: E<'g>) {
         let bad = bad.sum();
         if bad.scalar() == Some(0.0) {
@@ -117,14 +119,15 @@ impl<'g> DensityBuilder<'g> {
     }
 }
 
-/// Adds the terms of a log density whose outcomes and parameters are numbers, either one for all outcomes or one for
-/// each.
+/// Adds the terms of a log density whose outcomes and parameters are numbers. Each argument is a single number for all
+/// outcomes, or one number for each outcome.
 pub type DensityTerms = for<'g> fn(&mut DensityBuilder<'g>) -> FnResult<()>;
 
-/// The logs of the lower and the upper tail.
+/// The log probabilities of the lower and the upper tail.
 pub type TailTerms<'g> = FnResult<(E<'g>, E<'g>)>;
 
-/// Builds the logs of both tails of one outcome, which are −∞ and 0 outside the support.
+/// Builds the log probabilities of both tails at each outcome. Outside the support, one of them is −∞ and the other is
+/// 0.
 pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 
 /// An argument of a call.
@@ -132,21 +135,22 @@ pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 pub struct Passed<'a> {
     /// The value of the argument.
     pub sym: &'a Sym,
-    /// Whether its expression depends on parameters.
+    /// Whether the argument's expression depends on parameters.
     pub level: Level,
 }
 
 /// The input of a formula for whole vectors and matrices.
 #[derive(Debug)]
 pub struct Whole<'g, 'a> {
-    /// The arguments of the call, whole.
+    /// The arguments of the call, which are not split into elements.
     pub passed: &'a [Passed<'a>],
-    /// The terms of the density. This builder has no arguments of its own, and its number of outcomes is 1.
+    /// The builder for the terms of the density. The builder has no arguments of its own, and its number of outcomes is
+    /// 1.
     pub density: DensityBuilder<'g>,
 }
 
 impl<'g> Whole<'g, '_> {
-    /// Returns the call context that the functions over the graph need.
+    /// Returns the context for calls of library functions in the graph.
     pub fn cx(&self) -> Cx<'g> {
         Cx {
             tape: self.density.tape,
@@ -154,7 +158,7 @@ impl<'g> Whole<'g, '_> {
         }
     }
 
-    /// Adds the terms of another formula, applied to these arguments.
+    /// Applies another formula to these arguments, and adds the terms of that formula.
     ///
     /// # Errors
     /// Returns the errors of the formula.
@@ -177,17 +181,17 @@ pub type WholeFormula = for<'g, 'a> fn(&mut Whole<'g, 'a>) -> FnResult<()>;
 /// Builds the log density of a call.
 #[derive(Clone, Copy)]
 pub enum Formula {
-    /// A formula for arguments that are numbers.
+    /// A formula whose arguments are numbers.
     Univariate(&'static Univariate, Suffix),
-    /// A formula for arguments that are whole values.
+    /// A formula whose arguments are whole values.
     Multivariate(WholeFormula, OverRecords),
 }
 
 impl Formula {
-    /// Builds the log density. If `drop` is true, it omits terms that depend only on data.
+    /// Builds the log density. If `drop` is true, terms that depend only on data are omitted.
     ///
     /// # Errors
-    /// Fails if sizes do not fit, or a known argument is outside its domain.
+    /// Fails if the sizes of the arguments do not match, or if a known argument is outside its domain.
     pub fn build<'g>(
         self,
         tape: &'g Tape,
@@ -292,8 +296,8 @@ fn univariate<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// Returns both tails, which are −∞ and 0 for outcomes at or below `low`. For such outcomes `tails` receives a larger
-/// number, so that slopes stay finite.
+/// Returns the log probabilities of both tails, which are −∞ and 0 for outcomes at or below `low`. For these outcomes,
+/// `tails` receives a larger number, so that the derivatives stay finite.
 pub fn above<'g>(
     y: E<'g>,
     low: E<'g>,
@@ -316,8 +320,8 @@ pub fn above<'g>(
     )
 }
 
-/// Returns both tails of a distribution whose support begins at `low`. The logarithm of the upper tail is 0 below
-/// `low` and continuous there. At `low`, the slope is that from the right.
+/// Returns the log probabilities of both tails of a distribution whose support begins at `low`. The log probability of
+/// the upper tail is 0 below `low` and continuous at `low`, where its derivative is the derivative from the right.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {
@@ -328,9 +332,9 @@ pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) 
     (lower, below.select(y.num(0.0), at))
 }
 
-/// Returns both tails for outcomes between two bounds. They are −∞ and 0 at or below the lower bound, and 0 and −∞ at
-/// or above the upper bound. For outcomes outside the bounds, `tails` receives a number inside the support, so that
-/// slopes stay finite.
+/// Returns the log probabilities of both tails for outcomes between two bounds. At or below the lower bound, the lower
+/// tail is −∞ and the upper tail is 0. At or above the upper bound, the lower tail is 0 and the upper tail is −∞. For
+/// outcomes outside the bounds, `tails` receives a number inside the support, so that the derivatives stay finite.
 pub fn within<'g>(
     y: E<'g>,
     [low, high]: [f64; 2],
@@ -367,7 +371,7 @@ pub fn within<'g>(
 /// The bounds of positive outcomes.
 pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 
-/// Returns argument `i` as known numbers. Integers never depend on parameters.
+/// Returns the numbers of argument `i`, which has type `int`.
 ///
 /// # Errors
 /// Fails if the argument depends on parameters.

@@ -32,7 +32,7 @@ const FREEDOM: &str = "the degrees of freedom parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "lognormal",
@@ -44,7 +44,7 @@ pub static TABLE: &[Univariate] = &[
             }
             let log_y = x[0].ln();
             let z = (log_y - x[1]) / x[2];
-            // Stan keeps the constant of this density whenever any argument varies.
+            // Stan keeps the constant of this density if any argument varies.
             k.term(Y | A | B, -HALF_LOG_TWO_PI - 0.5 * z * z)
                 + k.term(B, -x[2].ln())
                 + k.term(Y, -log_y)
@@ -346,8 +346,8 @@ fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
     Tails::new(ln_gamma_pq(shape, scale / y)).swap()
 }
 
-/// Returns the tails of the gamma distribution at `scaled(y)`. Only positive outcomes are scaled. The tails of a
-/// reciprocal are exchanged.
+/// Returns the tails of the gamma distribution at `scaled(y)`. Only positive outcomes are scaled. If the scaled number
+/// is a reciprocal, the tails are exchanged.
 fn gamma_tails<'g>(
     shape: E<'g>,
     y: E<'g>,
@@ -366,7 +366,8 @@ fn gamma_tails<'g>(
     })
 }
 
-/// Sets the log density to −∞ for outcomes that are not positive. The formula receives a finite number instead.
+/// Sets the log density to −∞ for outcomes that are not positive. For these outcomes, the formula receives a finite
+/// number instead.
 fn support<'g>(d: &mut DensityBuilder<'g>, y: E<'g>) {
     if !known::range(y).positive() {
         let bad = y.le(d.num(0.0));
@@ -508,8 +509,8 @@ fn lower_loglogistic(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The time is that at which a process with drift leaves through its upper boundary. It is computed from the density
-/// for a process without drift that leaves the interval (0, 1) through the lower boundary.
+/// The outcome is the time at which a process with drift leaves an interval through the upper boundary. The density is
+/// computed from the density for a process without drift that leaves the interval (0, 1) through the lower boundary.
 fn lower_wiener(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, tau, beta, delta] = d.get();
     let (time, from) = (y - tau, 1.0 - beta);

@@ -10,7 +10,7 @@ use crate::value::{Mat, Value};
 
 use Builtin::{Density, Pure, Random};
 
-/// Names and implementations of the functions of this file.
+/// The names and implementations of the functions that this file defines.
 pub const TABLE: &[NamedBuiltin] = &[
     (
         "hmm_marginal",
@@ -23,7 +23,8 @@ pub const TABLE: &[NamedBuiltin] = &[
     ("hmm_latent_rng", Random(latent_states)),
 ];
 
-/// Returns the filtered log probability of each state at each time, normalised at each time, and the log likelihood.
+/// Returns the filtered log probability of each state at each time, and the log likelihood. The probabilities are
+/// normalised at each time.
 fn forward(a: &[&Value]) -> FnResult<(Vec<Vec<f64>>, f64)> {
     const NAME: &str = "hmm_marginal";
     let (log_omega, gamma, rho) = (a[0].matrix()?, a[1].matrix()?, a[2].slice()?);

@@ -17,7 +17,7 @@ const Y: u32 = 1;
 const A: u32 = 2;
 const B: u32 = 4;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "uniform",
@@ -62,7 +62,7 @@ pub static TABLE: &[Univariate] = &[
             ("the second shape parameter", PositiveFinite),
         ],
         |k, x| {
-            // −log B, or its non-constant part, without cancellation for large arguments.
+            // −log B, or the part of it that is not constant, without cancellation for large arguments.
             let normaliser = match (k.on(A), k.on(B)) {
                 (true, false) => lgamma_step(x[1], x[2]),
                 (false, true) => lgamma_step(x[2], x[1]),
@@ -89,7 +89,7 @@ pub static TABLE: &[Univariate] = &[
         ],
         |k, x| {
             let (a, b) = (x[1] * x[2], (1.0 - x[1]) * x[2]);
-            // log Γ(κ) is constant if κ is.
+            // log Γ(κ) is constant if κ is data.
             let constant = if k.on(B) { 0.0 } else { lgamma(x[2]) };
             k.term(A | B, -lbeta(a, b) - constant)
                 + k.term(
@@ -131,8 +131,8 @@ fn lower_beta_tails<'g>(y: E<'g>, a: E<'g>, b: E<'g>) -> (E<'g>, E<'g>) {
     if y.inv_logit_argument().is_some() {
         return (lower, upper);
     }
-    // If one tail is the whole mass, its logarithm continues like the first term of the other tail's series, which has
-    // the correct slope.
+    // If one tail is the whole mass, its logarithm is replaced by the first term of the other tail's series, which has
+    // the correct derivative.
     let first = |at: E<'g>, gap: E<'g>, shape: E<'g>| {
         at.select(gap, y.num(1.0)).pow(shape) * (-lbeta_of(a, b)).exp() / shape
     };
@@ -146,7 +146,7 @@ fn lower_beta_tails<'g>(y: E<'g>, a: E<'g>, b: E<'g>) -> (E<'g>, E<'g>) {
 fn lower_uniform(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, a, b] = d.get();
     let outside = y.lt(a) + b.lt(y);
-    // A parameter that is declared with exactly these bounds never leaves them.
+    // A parameter that is declared with exactly these bounds is never outside of them.
     let (known_y, low, high) = (known::range(y), a.scalar(), b.scalar());
     let inside = matches!((low, high), (Some(low), Some(high)) if known_y.low >= low && known_y.high <= high);
     if !inside {
@@ -158,7 +158,7 @@ fn lower_uniform(d: &mut DensityBuilder<'_>) -> FnResult<()> {
 
 fn lower_beta(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, a, b] = d.get();
-    // −log B, or its non-constant part, without cancellation for large arguments.
+    // −log B, or the part of it that is not constant, without cancellation for large arguments.
     match (d.keeps(&[1]), d.keeps(&[2])) {
         (true, false) => d.term(&[1], a.op2(ElemOp::LgammaStep, b)),
         (false, true) => d.term(&[2], b.op2(ElemOp::LgammaStep, a)),

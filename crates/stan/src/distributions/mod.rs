@@ -1,10 +1,10 @@
-//! Probability distributions. Each distribution is one row of a table, which contains the names and domains of its
-//! arguments, its log density as a sum of terms with the arguments on which they depend, its distribution functions and
-//! sampler, and the same formulas over the graph. All distributions share the code for vectorisation, sizes and domain
-//! checks.
+//! Probability distributions. Each distribution is one row of a table. The row contains the names and domains of the
+//! arguments, the log density as a sum of terms, the distribution functions and the sampler. Each term is marked with
+//! the arguments on which it depends. The row also contains formulas for the graph. All distributions share the code
+//! for vectorisation, sizes and domain checks.
 //!
-//! A new distribution needs its signatures in `program/signatures/library.sig`, and one row in the file of this folder
-//! for its kind of distribution.
+//! To add a distribution, add its signatures to `program/signatures/library.sig`, and one row to the file in this
+//! folder for its kind of distribution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -75,10 +75,10 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     .flatten()
 }
 
-/// Functions that belong to models, but are not densities of one argument given the others.
+/// Functions that belong to particular models but are not densities.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
-/// Returns the formula over the graph of a density or distribution function, if it has one.
+/// Returns the formula that builds a density or distribution function in the graph, if there is one.
 pub fn formula(name: &str) -> Option<Formula> {
     static FORMULAS: OnceLock<BTreeMap<String, Formula>> = OnceLock::new();
     let formulas = FORMULAS.get_or_init(|| {

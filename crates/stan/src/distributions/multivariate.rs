@@ -1,4 +1,4 @@
-//! Distributions of whole values: the row of a distribution of vectors, matrices, categories or outcomes of
+//! Defines the table row of a distribution of whole values, such as vectors, matrices, categories or the outcomes of
 //! regressions.
 
 use super::formula::WholeFormula;
@@ -7,34 +7,34 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// The arguments of a density that may be containers over exchangeable records. The density is then a sum over the
-/// records.
+/// States which arguments of a density may be containers with one element per record. If an argument is such a
+/// container, the density is a sum over the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
-    /// Arrays of vectors and matrices may be containers over records.
+    /// Arrays of vectors and matrices may be containers with one element per record.
     Arrays,
-    /// Only the outcome may be a container over records.
+    /// Only the outcome may be a container with one element per record.
     Outcome,
-    /// The outcome, its location, and arrays of vectors may be containers over records.
+    /// The outcome, its location, and arrays of vectors may be containers with one element per record.
     Located,
-    /// All arguments may be containers over records.
+    /// All arguments may be containers with one element per record.
     All,
 }
 
-/// A distribution of whole values, with everything that its functions need for values and for the graph. These
-/// functions use the shapes of their arguments.
+/// A distribution of whole values. The row contains everything that the distribution's functions need, both for known
+/// values and for the graph. The functions of such a distribution use the shapes of their arguments.
 pub struct Multivariate {
     /// The full name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,
     log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
     sampler: Option<NamedBuiltin>,
-    /// The log density over the graph, with the arguments that may be containers over records. `None` if there is no
-    /// such formula.
+    /// The formula of the log density in the graph, and the arguments that may be containers with one element per
+    /// record. The field is `None` if there is no such formula.
     pub lowered: Option<(WholeFormula, OverRecords)>,
 }
 
 impl Multivariate {
-    /// Creates a distribution without optional parts. The terms of the density are bit masks over its arguments.
+    /// Creates a distribution without optional parts. The density selects its terms by bit masks over its arguments.
     pub const fn new(
         density: &'static str,
         log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
@@ -47,7 +47,7 @@ impl Multivariate {
         }
     }
 
-    /// Adds a sampler and the full name of its function.
+    /// Adds a sampler, with the full name of its function.
     pub const fn sample(
         mut self,
         name: &'static str,
@@ -57,7 +57,7 @@ impl Multivariate {
         self
     }
 
-    /// Adds the log density over the graph.
+    /// Adds the formula that builds the log density in the graph.
     pub const fn lowered(mut self, formula: WholeFormula, records: OverRecords) -> Multivariate {
         self.lowered = Some((formula, records));
         self

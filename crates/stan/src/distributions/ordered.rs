@@ -15,7 +15,7 @@ use crate::symbolic::value::Sym;
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("ordered_logistic_lpmf", logistic)
         .sample("ordered_logistic_rng", |r, a| {
@@ -33,7 +33,8 @@ pub fn logistic(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     ordered("ordered_logistic_lpmf", keep, args, |x| -log1p_exp(-x))
 }
 
-/// Returns log of F(upper) − F(lower) for a symmetric distribution with log-CDF `log_f`, computed from the nearer tail.
+/// Returns the logarithm of F(upper) − F(lower), computed from the nearer tail. F is the distribution function of a
+/// symmetric distribution, and `log_f` is its logarithm.
 fn log_interval(lower: f64, upper: f64, log_f: impl Fn(f64) -> f64) -> f64 {
     if lower > 0.0 {
         log_diff_exp(log_f(-lower), log_f(-upper))
@@ -117,14 +118,14 @@ fn draw(rng: &mut Draws, args: &[&Value], log_f: fn(f64) -> f64) -> FnResult<Val
     Ok(Value::Int(rng.categorical(&theta) as i32 + 1))
 }
 
-/// Adds the log density of `ordered_logistic_lpmf` over the graph.
+/// Adds the log density of `ordered_logistic_lpmf` in the graph.
 ///
 /// # Errors
-/// Fails if sizes do not fit, or an outcome is not a category.
+/// Fails if the sizes of the arguments do not match, or if an outcome is not a category.
 pub fn lower_ordered_logistic(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let (k, eta, cuts) = lower_arguments(w)?;
     let p = ordered_terms(w, &k, eta, cuts, &|c, eta| {
-        // The distances to the cuts around a category give its log probability.
+        // The log probability of a category depends on the distances to the cut points around it.
         match c {
             (None, Some(high)) => -(eta - high).log1p_exp(),
             (Some(low), None) => -(low - eta).log1p_exp(),
@@ -144,7 +145,7 @@ fn lower_ordered_probit(w: &mut Whole<'_, '_>) -> FnResult<()> {
         (None, Some(high)) => (high - eta).log_normal_cdf(),
         (Some(low), None) => (eta - low).log_normal_cdf(),
         (Some(low), Some(high)) => {
-            // The tails are taken from the side on which both are small.
+            // The tails are taken from the side on which both of them are small.
             let (a, b) = (high - eta, low - eta);
             let swap = (a + b).lt(a.num(0.0));
             let (near, far) = (swap.select(a, -b), swap.select(b, -a));
@@ -200,7 +201,7 @@ fn ordered_terms<'g>(
             cuts.describe()
         )));
     }
-    // Cut points that are not in order have no density.
+    // If the cut points are not in order, the density is zero.
     if most > 1 && !known::is_ordered(tape, c) {
         let count = dims.count();
         let (low, high): (Vec<u32>, Vec<u32>) = (0..count * most)
@@ -272,7 +273,7 @@ fn record_ordered<'g>(
             tape.reject_where(pair[1].le(pair[0]));
         }
     }
-    // The cut at position k − shift, or the nearest existing one
+    // The cut point at position k − shift, or the nearest existing cut point.
     let cut = |shift: f64| -> FnResult<E<'g>> {
         if own {
             let at = (y - shift).fmax(y.num(0.0)).fmin(y.num(most as f64 - 1.0));
@@ -298,7 +299,7 @@ fn record_ordered<'g>(
     if most == 1 {
         return Ok(first.select(lowest, highest));
     }
-    // There is no gap if the cuts on both sides are the same.
+    // If the cut points on both sides are the same, there is no gap between them.
     let high_apart = middle.select(high, low + 1.0);
     let between = side(middle, (Some(low), Some(high_apart)));
     Ok(first.select(lowest, last.select(highest, between)))

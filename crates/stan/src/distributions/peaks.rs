@@ -1,9 +1,9 @@
 //! Log probabilities of large counts.
 //!
-//! In expanded form, the terms are as large as the counts times their logarithms, and cancel to a number of order one.
-//! This module instead computes a log probability minus a deviance. The log probability belongs to the distribution
-//! whose mean is the count, so it is known in advance. The deviance is a difference between the parameters and those at
-//! the peak, so no large terms cancel (Loader 2000).
+//! The terms of the expanded formulas are as large as the counts times their logarithms, but they cancel to a result of
+//! order one. This module instead computes a log probability minus a deviance. The log probability is that of the
+//! distribution whose mean is the count, so it depends only on the counts. The deviance is computed from the
+//! differences between the parameters and their values at the peak, so no large terms cancel (Loader 2000).
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};
@@ -12,22 +12,22 @@ use super::formula::DensityBuilder;
 use crate::symbolic::functions::elementwise;
 use crate::symbolic::tape::E;
 
-/// The smallest count for which log n! is so large that cancellation loses digits.
+/// The smallest count for which the direct formula loses digits, because log n! is large and cancels.
 pub const LARGE: f64 = 1e4;
 
-/// Returns whether one of the counts is large and the call keeps all terms. If the call may omit constants, these terms
-/// are constants and need no special computation.
+/// Returns whether at least one count is large and the call keeps all terms. If the call may omit constants, the large
+/// terms are constants and need no special computation.
 pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
 }
 
-/// Returns the log binomial probability of y successes among n trials with probability y/n.
+/// Returns the log binomial probability of y successes among n trials if the probability of success is y/n.
 fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
 
-/// `excess` is `part − whole`. If it shows that the ratio is far below one, the logarithm is computed directly.
+/// `excess` is `part − whole`. If `excess` shows that the ratio is far below one, the logarithm is computed directly.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()
@@ -60,21 +60,21 @@ pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     log_binomial_peak(y, n) + (part(y, p, excess) + part(n - y, 1.0 - p, -excess))
 }
 
-/// The part of the log probability of y successes among n trials that does not depend on the log odds. Successes and
-/// failures are exchanged if there are fewer failures.
+/// The part of the log probability of y successes among n trials that does not depend on the log odds. If there are
+/// fewer failures than successes, the two are exchanged.
 struct Odds {
     /// −1 if successes and failures were exchanged, and 1 otherwise.
     sign: f64,
     fewer: f64,
     /// The smaller count divided by n.
     part: f64,
-    /// The log odds of the peak, as a sum of two parts.
+    /// The log odds of the peak, stored as a sum of two parts.
     peak: (f64, f64),
     /// log(1 − part)
     log_rest: f64,
 }
 
-/// The log odds that represent zero among n. Exponentials of smaller numbers are 0.
+/// The log odds that represent zero successes. The exponential of any smaller number is 0.
 const NONE: f64 = -800.0;
 
 impl Odds {
@@ -103,7 +103,7 @@ impl Odds {
     }
 }
 
-/// Returns the log binomial probability of y successes among n trials at log odds η.
+/// Returns the log binomial probability of y successes among n trials with log odds η.
 pub fn binomial_logit(y: f64, n: f64, eta: f64) -> f64 {
     let odds = Odds::new(y, n);
     let eta = odds.sign * eta;
@@ -142,7 +142,7 @@ fn lower_log_ratio<'g>(far: E<'g>, whole: E<'g>, excess: E<'g>) -> E<'g> {
     small.select(far, (excess / whole).log1p())
 }
 
-/// Adds the log density of [`poisson`] over the graph, for any counts.
+/// Adds the log density of [`poisson`] in the graph, for any counts.
 pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let whole = y.fmax(d.num(1.0));
@@ -152,7 +152,8 @@ pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     d.term(&[1], y * ratio - excess);
 }
 
-/// Adds the log density of [`poisson_log`] over the graph, for any counts. A count of zero gives −exp η directly.
+/// Adds the log density of [`poisson_log`] in the graph, for any counts. For a count of zero, the log density is −exp
+/// η.
 pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let part = |which: fn((f64, f64)) -> f64| each(d, &[y], |n| which(log_parts(n[0].max(1.0))));
@@ -163,7 +164,7 @@ pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -change);
 }
 
-/// Adds the log density of [`binomial`] over the graph, for any counts.
+/// Adds the log density of [`binomial`] in the graph, for any counts.
 pub fn lower_binomial<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, theta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let one = d.num(1.0);
@@ -176,7 +177,7 @@ pub fn lower_binomial<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, theta:
     d.term(&[2], y * success + failures * failure);
 }
 
-/// Adds the log density of [`binomial_logit`] over the graph, for any counts.
+/// Adds the log density of [`binomial_logit`] in the graph, for any counts.
 pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let of = |which: fn(Odds) -> f64| each(d, &[y, n], |c| which(Odds::new(c[0], c[1])));
@@ -191,12 +192,12 @@ pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, 
     d.term(&[2], change);
 }
 
-/// Builds log (y + φ − 1 choose y) over the graph.
+/// Builds log (y + φ − 1 choose y) in the graph.
 pub fn rising_coefficient<'g>(phi: E<'g>, y: E<'g>) -> E<'g> {
     -elementwise::lbeta(phi, y + 1.0) - (phi + y).log()
 }
 
-/// Builds [`negative_binomial_odds`] over the graph.
+/// Builds [`negative_binomial_odds`] in the graph.
 pub fn lower_negative_binomial_odds<'g>(
     y: E<'g>,
     phi: E<'g>,

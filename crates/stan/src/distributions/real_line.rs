@@ -18,7 +18,7 @@ const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "normal",
@@ -51,7 +51,7 @@ pub static TABLE: &[Univariate] = &[
     )
     .tails(|x| {
         let z = (x[0] - x[1]) / x[2];
-        // The angle, measured from the far end, keeps the digits of both tails.
+        // The angle is measured from the far end, which keeps the digits of both tails.
         Tails {
             lower: (1f64.atan2(-z) / PI).ln(),
             upper: (1f64.atan2(z) / PI).ln(),

@@ -25,7 +25,7 @@ const OUTCOMES: &str = "the outcomes";
 const PREDICTOR: &str = "the linear predictor";
 const PRECISION: &str = "the precision parameter";
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("normal_id_glm_lpdf", |k, a| {
         let eta = predictor("normal_id_glm_lpdf", a[0].len(), a[1], a[2], a[3])?;
@@ -83,7 +83,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_categorical_logit_glm, OverRecords::All),
 ];
 
-/// The result has one number for each row of `x`, or `n` numbers if all outcomes share one row.
+/// The result has one number for each row of `x`. If all outcomes share a single row, it has `n` numbers.
 fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -> FnResult<Value> {
     let beta = beta.slice()?;
     let (rows, shared) = rows_of(x)?;
@@ -114,7 +114,8 @@ fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -
     Ok(Value::Vector(eta))
 }
 
-/// Returns the rows of `x`, and whether all outcomes share a single row. A shared row is returned once.
+/// Returns the rows of `x`, and whether all outcomes share a single row. A row that all outcomes share is returned only
+/// once.
 fn rows_of(x: &Value) -> FnResult<(Vec<Vec<f64>>, bool)> {
     if let Value::RowVector(row) = x {
         return Ok((vec![row.clone()], true));
@@ -133,8 +134,8 @@ fn call(name: &str, keep: Keep, args: &[&Value]) -> FnResult<f64> {
     univariate(name)?.call(Suffix::Density, keep, args)
 }
 
-/// `eta` are log means and `phi` precisions. The terms are grouped as in Stan, which differs from the distribution
-/// `neg_binomial_2_log`.
+/// `eta` contains log means, and `phi` contains precisions. The terms are grouped as in Stan, which groups them
+/// differently than in the distribution `neg_binomial_2_log`.
 fn neg_binomial(keep: Keep, y: &[f64], eta: &[f64], phi: &[f64]) -> FnResult<f64> {
     const NAME: &str = "neg_binomial_2_log_glm_lpmf";
     check(NAME, OUTCOMES, Domain::NonNegative, y)?;
@@ -165,7 +166,7 @@ fn bernoulli_rng(rng: &mut Draws, a: &[&Value]) -> FnResult<Value> {
     univariate("bernoulli_logit")?.draw(rng, &[&eta])
 }
 
-/// The logits of the categories in row i are αᵀ + xᵢ β. β has a column for each category.
+/// In row i, the logits of the categories are αᵀ + xᵢ β. The matrix β has one column for each category.
 fn categorical(keep: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "categorical_logit_glm_lpmf";
     let (alpha, beta) = (a[2].slice()?, a[3].matrix()?);
@@ -320,7 +321,7 @@ fn lower_ordered_logistic_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
 }
 
 fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
-    // Rows of X B + αᵀ are the log odds of one outcome each.
+    // Each row of X B + αᵀ contains the log odds for one outcome.
     let cx = w.cx();
     let (x, alpha, beta) = (w.passed[1].sym, w.passed[2].sym, w.passed[3].sym);
     let product = binary(&cx, BinaryOp::Mul, x, beta)?;
@@ -392,8 +393,8 @@ fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Starts the density of argument `y`, the outcome, given the linear predictor X β + α. X, α and β are the arguments
-/// from position `x` on.
+/// Creates the builder for the density of the outcome, which is argument `y`, given the linear predictor X β + α. The
+/// arguments X, α and β follow each other, starting at position `x`.
 fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<DensityBuilder<'g>> {
     let cx = w.cx();
     let (matrix, alpha, beta) = (w.passed[x].sym, w.passed[x + 1].sym, w.passed[x + 2].sym);

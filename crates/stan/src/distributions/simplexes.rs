@@ -1,4 +1,4 @@
-//! Distributions of simplexes and of the counts in categories.
+//! Distributions of simplexes, and distributions of counts in categories.
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{lbeta, lgamma, log_sum_exp_slice};
@@ -19,13 +19,13 @@ use crate::value::error::{FnError, FnResult};
 
 use Domain::{Positive, Unit};
 
-/// The name of probabilities in messages.
+/// The name that messages use for a vector of probabilities.
 pub const PROBABILITIES: &str = "the probabilities parameter";
-/// The name of log odds in messages.
+/// The name that messages use for a vector of log odds.
 pub const LOG_ODDS: &str = "the log odds parameter";
 const PRIOR_SIZES: &str = "the prior sample sizes parameter";
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("dirichlet_lpdf", |k, a| {
         const NAME: &str = "dirichlet_lpdf";
@@ -122,7 +122,7 @@ pub static TABLE: &[Multivariate] = &[
     .lowered(lower_multinomial_logit, OverRecords::Arrays),
 ];
 
-/// Checks that no element is negative and that the elements sum to 1 within 10⁻⁸.
+/// Checks that no element is negative, and that the elements sum to 1 to within 10⁻⁸.
 ///
 /// # Errors
 /// Fails if the elements are not a simplex. The error rejects the point.
@@ -185,7 +185,7 @@ fn coefficient(n: &[f64]) -> f64 {
     lgamma(total + 1.0) - n.iter().map(|n| lgamma(n + 1.0)).sum::<f64>()
 }
 
-/// Normalises gamma numbers on the log scale, because numbers with small concentrations underflow.
+/// Gamma numbers are normalised on the log scale, because numbers with small concentrations underflow.
 fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = alpha.iter().map(|a| rng.log_gamma(*a)).collect();
     let total = log_sum_exp_slice(&logs);
@@ -269,7 +269,8 @@ fn lower_dirichlet_multinomial(w: &mut Whole<'_, '_>) -> FnResult<()> {
     if total == 0.0 {
         return Ok(());
     }
-    // log n − Σ log nₖ is constant, and log B(Σ α, n) − Σ log B(αₖ, nₖ) belongs to α. Both are over the non-zero nₖ.
+    // log n − Σ log nₖ is constant, and log B(Σ α, n) − Σ log B(αₖ, nₖ) is a term of α. Both sums are over the non-zero
+    // nₖ.
     let positive = || ns.iter().filter(|n| **n > 0.0);
     let logs = total.ln() - positive().map(|n| n.ln()).sum::<f64>();
     let gammas = lgamma(total) - positive().map(|n| lgamma(*n)).sum::<f64>();
@@ -311,7 +312,7 @@ fn lower_multinomial_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the integers of argument `i`, which must be known.
+/// Returns the numbers of the `int` argument `i`, which must be known.
 pub fn outcomes(w: &Whole<'_, '_>, i: usize) -> FnResult<Vec<f64>> {
     match w.passed[i].sym.known() {
         Some(value) => Ok(match &*value {
@@ -334,7 +335,7 @@ fn sizes(w: &Whole<'_, '_>, a: usize, b: usize) -> FnResult<()> {
     )))
 }
 
-/// Rejects probabilities that do not sum to 1. Probabilities that sum to 1 by construction are not checked.
+/// Rejects draws whose probabilities do not sum to 1. Probabilities that sum to 1 by construction are not checked.
 pub fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
     if known::is_simplex(w.density.tape, theta) {
         return Ok(());
@@ -342,7 +343,7 @@ pub fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
     off_by(w, theta.sum() - 1.0)
 }
 
-/// Rejects draws for which `off` is not 0 up to rounding.
+/// Rejects draws for which `off` differs from 0 by more than rounding error.
 pub fn off_by(w: &Whole<'_, '_>, off: E<'_>) -> FnResult<()> {
     if let Some(off) = off.scalar() {
         if off.abs() > 1e-8 {

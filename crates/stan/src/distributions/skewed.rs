@@ -23,7 +23,7 @@ const A: u32 = 2;
 const B: u32 = 4;
 const C: u32 = 8;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new(
         "skew_normal",
@@ -50,7 +50,7 @@ pub static TABLE: &[Univariate] = &[
         }
     })
     .sample(|r, x| {
-        // Azzalini's representation by two normal numbers
+        // Azzalini's representation of a skew normal number by two normal numbers.
         let delta = x[2] / x[2].hypot(1.0);
         let (u, v) = (r.normal(), r.normal());
         x[0] + x[1] * (delta * u.abs() + (1.0 - delta * delta).sqrt() * v)
@@ -172,11 +172,12 @@ fn log_tilted_phi(z: f64, u: f64) -> f64 {
     exponent + log_phi_scaled(z - u)
 }
 
-/// The concentration above which the distribution is normal up to rounding. There, the terms of the envelope cancel.
+/// The concentration above which the distribution is normal up to rounding error. At larger concentrations, the terms
+/// of the envelope cancel.
 const NORMAL_KAPPA: f64 = 1e7;
 
-/// Uses Best and Fisher's rejection from a wrapped Cauchy envelope. The result is in [−π, π) around 0, as Stan wraps
-/// it.
+/// Uses Best and Fisher's rejection sampler with a wrapped Cauchy envelope. The result is in [−π, π) around 0, as in
+/// Stan.
 fn von_mises(r: &mut Draws, x: &[f64]) -> f64 {
     let (mu, kappa) = (x[0], x[1]);
     if kappa < 1e-8 {
@@ -263,7 +264,7 @@ fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     Ok(within(y, [-PI, PI], |y| {
         let area = |from: E<'g>, to: E<'g>| from.op3(ElemOp::VonMisesArea, to, kappa) - log_norm;
         let (lower, upper) = (area(-PI - mu, y - mu), area(y - mu, PI - mu));
-        // The larger tail is one minus the smaller one.
+        // The larger tail is computed as one minus the smaller tail.
         let small = lower.num(-LN_2);
         let rest = |other: E<'g>| other.fmin(small).log1m_exp();
         (

@@ -1,4 +1,4 @@
-//! Distributions of successes among trials, and of ints in a range.
+//! Distributions of the number of successes among trials, and of ints in a range.
 
 use jensen_math::special::{binomial_coefficient_log, lbeta, log_sum_exp_slice, log1p_exp};
 
@@ -25,10 +25,11 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The largest number of draws without replacement that are made one by one. Larger numbers use rejection sampling.
+/// The largest number of draws without replacement that are made one by one. Larger numbers of draws use rejection
+/// sampling.
 const ONE_BY_ONE: f64 = 1000.0;
 
-/// The univariate distributions of this file.
+/// The univariate distributions that this file defines.
 pub static TABLE: &[Univariate] = &[
     Univariate::new("bernoulli", Bool, &[(PROBABILITY, Unit)], |k, x| {
         k.term(
@@ -175,7 +176,7 @@ pub static TABLE: &[Univariate] = &[
             return rand_distr::Hypergeometric::new(all, a, x[0] as u64)
                 .map_or(f64::NAN, |d| r.sample(d) as f64);
         }
-        // Draws one item after the other, without replacement.
+        // Items are drawn one after the other, without replacement.
         let (mut a, mut b) = (x[1], x[2]);
         let mut n = 0.0;
         for _ in 0..x[0] as u64 {
@@ -349,7 +350,7 @@ fn lower_binomial(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let log1m = rest * theta.log1m();
     let zero = d.num(0.0);
     let safe = match rest.data() {
-        // Without failures, θ = 1 is valid.
+        // If there are no failures, θ = 1 is valid.
         Some(values) if values.len() > 1 && values.contains(&0.0) => {
             rest.eq(zero).select(zero, log1m)
         }
@@ -399,7 +400,7 @@ fn lower_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, n, theta] = d.get();
     let (zero, one) = (y.num(0.0), y.num(1.0));
     let (failures, successes) = ((n - y).fmax(one), (y + 1.0).fmax(one));
-    // The logit has no slope at 0 and 1. The only term with a slope there is a power.
+    // The logit has no finite derivative at 0 and 1. The only term with a derivative there is a power.
     let (never, always) = (theta.eq(zero), theta.eq(one));
     let inside = (never + always).select(y.num(0.5), theta);
     let (lower, upper) = log_inc_beta(failures, successes, -elementwise::logit(inside));
@@ -414,8 +415,8 @@ fn lower_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     Ok(among(y.lt(zero), n.le(y), tails))
 }
 
-/// Returns the given tails unless all outcomes are above, where `none` is nonzero, or all are below, where `all` is
-/// nonzero.
+/// Returns the given tails, with two exceptions. Where `none` is nonzero, all outcomes lie above the variate, so the
+/// lower tail is empty. Where `all` is nonzero, no outcome lies above the variate, so the upper tail is empty.
 pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     let (zero, never) = (none.num(0.0), none.num(f64::NEG_INFINITY));
     (
@@ -424,7 +425,7 @@ pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<
     )
 }
 
-/// Builds the log of the sum of the first `counts` terms. There must be at least one.
+/// Builds the logarithm of the sum of the first `counts` terms. There must be at least one term.
 pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnResult<E<'g>> {
     let known = counts.data().unwrap_or_default();
     let most = known.iter().copied().fold(1.0, f64::max);
@@ -443,7 +444,7 @@ pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnRes
     Ok(sum)
 }
 
-/// The largest number of terms of a sum. Each term is a node of the graph.
+/// The largest number of terms in a sum. Each term is a node of the graph.
 const MOST_TERMS: f64 = 20_000.0;
 
 fn lower_beta_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {

@@ -1,4 +1,4 @@
-//! Univariate distributions: the row of a distribution, and the code that all of them share.
+//! Defines the table row of a univariate distribution, and the code that all univariate distributions share.
 
 use jensen_graph::{Scattered, Spread};
 use jensen_math::special::log1m_exp;
@@ -11,13 +11,13 @@ use crate::symbolic::domain::{Domain, check, check_values, guard};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The name of a parameter in messages, and its domain.
+/// The name of a parameter in messages, and the domain of the parameter.
 pub type Parameter = (&'static str, Domain);
 
-/// The name of a location parameter in messages.
+/// The name that messages use for a location parameter.
 pub const LOCATION: &str = "the location parameter";
 
-/// The name of a scale parameter in messages.
+/// The name that messages use for a scale parameter.
 pub const SCALE: &str = "the scale parameter";
 
 /// The log probabilities of the lower tail (up to and including the variate) and of the upper tail.
@@ -30,7 +30,7 @@ pub struct Tails {
 }
 
 impl Tails {
-    /// Computes both tails from the log of the lower tail.
+    /// Computes both tails from the log probability of the lower tail.
     pub fn from_log_lower(lower: f64) -> Tails {
         let lower = lower.min(0.0);
         Tails {
@@ -39,7 +39,7 @@ impl Tails {
         }
     }
 
-    /// Computes both tails from the log of the upper tail.
+    /// Computes both tails from the log probability of the upper tail.
     pub fn from_log_upper(upper: f64) -> Tails {
         let upper = upper.min(0.0);
         Tails {
@@ -48,12 +48,12 @@ impl Tails {
         }
     }
 
-    /// Creates the tails from both logs.
+    /// Creates the tails from both log probabilities.
     pub fn new((lower, upper): (f64, f64)) -> Tails {
         Tails { lower, upper }
     }
 
-    /// Returns the tails of −X at −x. X must be continuous.
+    /// Returns the tails of −X at −x, where X is the variate and must be continuous.
     pub fn swap(self) -> Tails {
         Tails {
             lower: self.upper,
@@ -61,46 +61,46 @@ impl Tails {
         }
     }
 
-    /// The tails at a variate below all outcomes: the lower tail is empty.
+    /// The tails at a variate below the support, where the lower tail is empty.
     pub const NOTHING: Tails = Tails {
         lower: f64::NEG_INFINITY,
         upper: 0.0,
     };
 
-    /// The tails at a variate above all outcomes: the upper tail is empty.
+    /// The tails at a variate above the support, where the upper tail is empty.
     pub const ALL: Tails = Tails {
         lower: 0.0,
         upper: f64::NEG_INFINITY,
     };
 }
 
-/// Checks all parameters of a function together.
+/// A check that involves several parameters of a distribution.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A formula over the graph, and the arguments whose domains it does not enforce (bit i of `guards` is argument i).
-/// Draws for which such an argument is outside its domain are rejected explicitly. For the other arguments the formula
-/// is NaN outside the domain.
+/// A formula for the graph. Bit i of `guards` is set if the formula does not enforce the domain of argument i. Draws
+/// for which such an argument is outside its domain are rejected explicitly. For every other argument, the formula is
+/// NaN outside the domain.
 #[derive(Clone, Copy)]
 struct Lowering<F> {
     guards: u32,
     terms: F,
 }
 
-/// The name of the variate in messages.
+/// The name that messages use for the variate.
 pub const VARIATE: &str = "the random variable";
 
-/// A univariate distribution, with everything that its functions need for values and for the graph. All functions
-/// receive the variate first, and then the parameters.
+/// A univariate distribution. The row contains everything that the distribution's functions need, both for known values
+/// and for the graph. All functions receive the variate first, followed by the parameters.
 pub struct Univariate {
     /// The name of the distribution, without suffix.
     pub name: &'static str,
     /// Whether the variate is an `int`.
     pub discrete: bool,
-    /// The domain of the variate in the density. The density rejects points outside it.
+    /// The domain of the variate. The density rejects a point at which the variate is outside this domain.
     pub variate: Domain,
     /// The parameters.
     pub params: &'static [Parameter],
-    /// Returns the log density. Its terms are bit masks over the variate and the parameters.
+    /// Computes the log density. The function selects its terms by bit masks over the variate and the parameters.
     pub log_density: fn(Keep, &[f64]) -> f64,
     /// Returns both tails.
     pub tails: Option<fn(&[f64]) -> Tails>,
@@ -112,16 +112,16 @@ pub struct Univariate {
     longer: Option<Longer>,
 }
 
-/// A variant of a log density that has the same name and more arguments.
+/// A variant of a log density with the same name but more arguments.
 #[derive(Clone, Copy)]
 pub struct Longer {
-    /// Returns the log density of known values.
+    /// Returns the log density for known values.
     pub log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
-    /// Builds the log density over the graph.
+    /// Builds the log density in the graph.
     pub lowered: WholeFormula,
 }
 
-/// The function of a distribution, as given by the suffix of its name.
+/// A function of a distribution, which the suffix of its name identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suffix {
     /// `_lpdf`, `_lpmf`
@@ -177,20 +177,21 @@ impl Univariate {
         self
     }
 
-    /// Adds a check of all parameters together.
+    /// Adds a condition that involves several parameters.
     pub const fn joint(mut self, joint: JointCheck) -> Univariate {
         self.joint = Some(joint);
         self
     }
 
-    /// Adds the log density over the graph. Bit i of `guards` says that the domain of argument i must be checked for
-    /// every draw.
+    /// Adds the formula that builds the log density in the graph. Bit i of `guards` is set if the domain of argument i
+    /// must be checked for every draw.
     pub const fn lowered(mut self, guards: u32, terms: DensityTerms) -> Univariate {
         self.lowered = Some(Lowering { guards, terms });
         self
     }
 
-    /// Adds the distribution function over the graph. `guards` has the same meaning as for the log density.
+    /// Adds the formula that builds the distribution function in the graph. `guards` has the same meaning as for the
+    /// log density.
     pub const fn lowered_tails(mut self, guards: u32, terms: TailFormula) -> Univariate {
         self.lowered_tails = Some(Lowering { guards, terms });
         self
@@ -202,8 +203,8 @@ impl Univariate {
         self
     }
 
-    /// Returns the variant of the log density that takes this number of arguments. It is `None` if there are no more
-    /// arguments than the outcome and the parameters.
+    /// Returns the variant of the log density with more arguments. Returns `None` if the call has only the outcome and
+    /// the parameters as its arguments.
     pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
         let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
         self.longer.filter(|_| more)
@@ -236,10 +237,11 @@ impl Univariate {
         format!("{}_{suffix}", self.name)
     }
 
-    /// Computes a density or distribution function of all elements: their sum, or their product for `_cdf`.
+    /// Computes a density or distribution function for all elements. Returns the sum over the elements, or the product
+    /// for `_cdf`.
     ///
     /// # Errors
-    /// Fails if sizes do not match or an argument is outside its domain.
+    /// Fails if the sizes of the arguments do not match, or if an argument is outside its domain.
     pub fn call(&self, suffix: Suffix, keep: Keep, args: &[&Value]) -> FnResult<f64> {
         if let Some(longer) = self.longer(suffix, args.len()) {
             return (longer.log_density)(keep, args);
@@ -293,12 +295,12 @@ impl Univariate {
         match suffix {
             Suffix::Density => self.variate,
             _ if self.discrete => Domain::AnyInt,
-            // Distribution functions accept any number as variate, and are 0 or 1 beyond the support.
+            // A distribution function accepts any number as the variate, and is 0 or 1 outside the support.
             _ => Domain::NotNan,
         }
     }
 
-    /// Returns whether the function has a formula over the graph.
+    /// Returns whether the function with this suffix has a formula for the graph.
     pub fn is_lowered(&self, suffix: Suffix) -> bool {
         match suffix {
             Suffix::Density => self.lowered.is_some(),
@@ -307,7 +309,7 @@ impl Univariate {
         }
     }
 
-    /// Adds the terms of one of the functions over the graph.
+    /// Builds the function with this suffix in the graph, and adds the terms of the function.
     ///
     /// # Errors
     /// Fails if a known argument is outside its domain.
@@ -387,7 +389,7 @@ impl Univariate {
         Ok(())
     }
 
-    /// Draws one random number, or an array if a parameter is a container.
+    /// Draws one random number, or an array of random numbers if a parameter is a container.
     ///
     /// # Errors
     /// Fails as [`Univariate::call`] does.
@@ -433,7 +435,7 @@ impl Univariate {
 /// Converts a count to an `int`.
 ///
 /// # Errors
-/// Fails if the count does not fit 32 bits.
+/// Fails if the count does not fit in 32 bits.
 pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     if x.is_nan() || x.abs() > f64::from(i32::MAX) {
         return Err(FnError::domain(format!(
@@ -443,7 +445,7 @@ pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     Ok(x as i32)
 }
 
-/// Returns the common length of the arguments, or `None` if one is empty. Scalars match any length.
+/// Returns the common length of the arguments, or `None` if an argument is empty. A scalar matches any length.
 fn common_len(function: &str, args: &[&Value], lists: &[Vec<f64>]) -> FnResult<Option<usize>> {
     let mut len = None;
     for (arg, list) in args.iter().zip(lists) {

@@ -1,4 +1,5 @@
-//! Distributions of vectors: multivariate normal and Student's t, Gaussian processes, dynamic linear models.
+//! Distributions of vectors: multivariate normal distributions, Student's t distributions, Gaussian processes and
+//! dynamic linear models.
 
 use std::f64::consts::PI;
 
@@ -26,7 +27,7 @@ use crate::value::{Mat, Matrix, Value};
 const FREEDOM: &str = "the degrees of freedom parameter";
 const KERNEL_SCALES: &str = "the kernel scales";
 
-/// The multivariate distributions of this file.
+/// The multivariate distributions that this file defines.
 pub static TABLE: &[Multivariate] = &[
     Multivariate::new("multi_normal_lpdf", |k, a| {
         let l = dense::cholesky("multi_normal_lpdf", a[2].matrix()?)?;
@@ -111,7 +112,7 @@ pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     }
 }
 
-/// If one of the arguments is a single vector, it is paired with each vector of the other.
+/// If one of the arguments is a single vector, it is paired with every vector of the other argument.
 fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<Vec<f64>>> {
     let (y, mu) = (lists(y)?, lists(mu)?);
     if y.is_empty() || mu.is_empty() {
@@ -265,8 +266,9 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
         + k.term(1 | 2 | 4, -0.5 * quad))
 }
 
-/// Computes the log likelihood of y (variables × times) with the Kalman filter. In the model, y = Fᵀ θ + noise with
-/// covariance V (or variances), and θ moves by G with covariance W, starting from (m₀, C₀).
+/// Computes the log likelihood of y (variables × times) with the Kalman filter. In the model, y is Fᵀ θ plus noise with
+/// covariance V, or with a vector of variances instead. From one time to the next, θ becomes G θ plus noise with
+/// covariance W. The initial state has mean m₀ and covariance C₀.
 fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "gaussian_dlm_obs_lpdf";
     let (y, f, g) = (a[0].matrix()?, a[1].matrix()?, a[2].matrix()?);
@@ -437,8 +439,8 @@ fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize
     Ok((difference.repeat(n * k), k, n))
 }
 
-/// Returns the factor of the scale argument and Σ zᵢ² if each record has its own outcome. Here z = L⁻¹ (y − μ), or Lᵀ
-/// (y − μ) for a precision, element by element.
+/// If each record has its own outcome, returns the factor of the scale argument and the sum Σ zᵢ², which is computed
+/// element by element. Here z = L⁻¹ (y − μ), or z = Lᵀ (y − μ) if the argument is a precision.
 fn of_record<'g>(
     w: &Whole<'g, '_>,
     mu: usize,
@@ -481,9 +483,10 @@ fn of_record<'g>(
     Ok(Some((l, tape.add_all(&squares), k)))
 }
 
-/// Records on the tape that each element of these vectors has a location and a scale: its mean and standard deviation,
-/// which is conditional on the other elements if the density has a precision. Each entry of `y` and `m` contains one
-/// element of all vectors. The correlation of the elements stays in the density, because their spreads cause funnels.
+/// Records on the tape that each element of these vectors has a location and a scale, which are its mean and standard
+/// deviation. If the density has a precision, the standard deviation is conditional on the other elements. Each entry
+/// of `y` and `m` contains the same element of all vectors. The correlation of the elements stays in the density,
+/// because only the spreads of the elements cause funnels.
 fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
     for (i, (y, m)) in y.iter().zip(m).enumerate() {
@@ -502,18 +505,19 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// The largest dimension of several vectors whose elements are recorded separately. Correlated effects have few
-/// elements. Longer vectors, such as Gaussian processes, are recorded as one, because their difficulty is the
-/// correlation, not the spread of single elements.
+/// The largest dimension of vectors whose elements are recorded separately, if there is more than one vector. Vectors
+/// of correlated effects have few elements. Longer vectors, such as Gaussian processes, are recorded as a whole,
+/// because their correlation makes them difficult to fit, and not the spread of single elements.
 const FEW: usize = 16;
-/// The largest dimension of a single vector whose elements are recorded separately. It may be one of many vectors in a
-/// loop.
+/// The largest dimension of a single vector whose elements are recorded separately. The vector may be one of many
+/// vectors in a loop.
 const FEW_ALONE: usize = 4;
 
-/// The largest number of elements of vectors that are recorded as one. Each such vector is factorised twice per draw.
+/// The largest number of elements of vectors that are recorded as a whole. Each such vector needs two factorisations
+/// per draw.
 const LONG: usize = 400;
 
-/// Records on the tape the location and scale of the vectors that are parameters. `y` and `m` contain the elements of
+/// Records on the tape the location and scale of those vectors that are parameters. `y` and `m` contain the elements of
 /// all vectors, one vector after another.
 fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, scale: Scale) {
     if w.passed[0].level != Level::Param {

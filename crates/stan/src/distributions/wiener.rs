@@ -1,12 +1,13 @@
-//! The time at which a Wiener process leaves an interval through its upper boundary, with drift, start and nondecision
-//! time that vary from trial to trial, and its distribution functions (Blurton, Kesselmeier and Gondan 2017, "The
-//! first-passage time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The
-//! seven-parameter diffusion model: an implementation in Stan").
+//! The distribution of the time at which a Wiener process leaves an interval through its upper boundary, where the
+//! drift, the start and the nondecision time vary from trial to trial. The module also contains the distribution
+//! functions (Blurton, Kesselmeier and Gondan 2017, "The first-passage time distribution for the diffusion model with
+//! variable drift"; Henrich et al. 2024, "The seven-parameter diffusion model: an implementation in Stan").
 //!
-//! For a normal drift there is a closed form, [`log_density`]. The other functions are integrals of it, computed by
-//! Gauss-Legendre quadrature over a uniform start and over the logarithm of time. A uniform nondecision time weights
-//! the times within its range before the outcome, so a distribution function has no separate integral over it.
-//! Distribution functions are not normalised by the probability of leaving through this boundary.
+//! If the drift is normal and the other parameters do not vary, the density has a closed form, [`log_density`]. The
+//! other functions are integrals of this density, computed by Gauss–Legendre quadrature over a uniform start and over
+//! the logarithm of time. A uniform nondecision time only changes the weights of the times within its range before the
+//! outcome, so a distribution function needs no separate integral over the nondecision time. The distribution functions
+//! are not divided by the probability of leaving through the upper boundary.
 
 use jensen_graph::ElemOp;
 use jensen_math::quadrature::gauss_legendre;
@@ -25,11 +26,12 @@ use crate::value::error::{FnError, FnResult};
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
-/// The fall of the log density beyond which contributions are negligible. It is twice the exponent: densities have
-/// decreased by e⁻⁴⁰ relative to the end of a range of times.
+/// Twice the fall of the log density beyond which contributions are negligible. After such a fall, the density is lower
+/// by a factor of e⁻⁴⁰ than at the end of the range of times.
 const FALL: f64 = 80.0;
 
-/// The time after the outcome, in squared separations, after which densities have decreased by e⁻⁴⁹.
+/// The length of the range of times after the outcome, in units of the squared separation. Beyond this range, densities
+/// have decreased by a factor of e⁻⁴⁹.
 const BEYOND: f64 = 10.0;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +41,7 @@ enum Of {
     Above,
 }
 
-/// Names and implementations of the distribution functions.
+/// The names and implementations of the distribution functions.
 pub const TABLE: &[NamedBuiltin] = &[
     (
         "wiener_lcdf_unnorm",
@@ -51,13 +53,14 @@ pub const TABLE: &[NamedBuiltin] = &[
     ),
 ];
 
-/// The distribution functions over the graph.
+/// The formulas that build the distribution functions in the graph.
 pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lcdf_unnorm", |whole| add_total(whole, Of::Below)),
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
 ];
 
-/// Returns the log density of outcomes with varying parameters. It has more arguments than `wiener`.
+/// Returns the log density of outcomes whose parameters vary from trial to trial. The function takes more arguments
+/// than `wiener`.
 ///
 /// # Errors
 /// Fails if an argument is outside its domain, or sizes do not match.
@@ -68,7 +71,7 @@ pub fn varying(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     }
 }
 
-/// Lowers the log density with varying parameters.
+/// Lowers the log density with parameters that vary from trial to trial.
 ///
 /// # Errors
 /// Fails as [`varying`] does.
@@ -87,8 +90,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the number of arguments for the outcome and parameters. A further argument may request a precision. It has
-/// no effect, because the computation always reaches that precision.
+/// Returns the number of arguments that are the outcome and the parameters. A further argument may request a precision,
+/// which has no effect because the computation always reaches it.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),
@@ -160,8 +163,8 @@ fn total(name: &str, of: Of, args: &[&Value]) -> FnResult<f64> {
     Ok(sum)
 }
 
-/// The time `t` begins after the nondecision time. The drift is normal with mean `delta` and standard deviation
-/// `sigma`.
+/// The time `t` is measured from the end of the nondecision time. The drift is normal with mean `delta` and standard
+/// deviation `sigma`.
 fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     let (way, variance) = (alpha * from, sigma * sigma);
     let stretch = 1.0 + variance * t;
@@ -169,16 +172,16 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of decision times, which determines how the times are weighted.
+/// A range of decision times. The range determines the weights of its times.
 #[derive(Clone, Copy)]
 enum Range {
-    /// The outcome is the only time.
+    /// The range is a single time, which is the time of the outcome.
     Point,
-    /// All times up to the earliest possible decision.
+    /// All times up to the earliest possible decision, which contribute to the lower tail.
     Before,
-    /// The times within the range of the nondecision time, for the density and for both tails.
+    /// The times within the range of the nondecision time, which contribute to the density and to both tails.
     Within,
-    /// All times after the latest possible decision.
+    /// All times after the latest possible decision, which contribute to the upper tail.
     Beyond,
 }
 
@@ -193,8 +196,8 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The nodes for all combinations of starts and times. Each node has a position between 0 and 1 and the logarithm of
-/// its weight.
+/// The quadrature nodes for all combinations of starts and times. Each node has a position between 0 and 1 and the
+/// logarithm of a weight.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,
@@ -249,8 +252,8 @@ fn known(of: Of, [y, alpha, tau, beta, delta, sigma, spread, range]: [f64; 8]) -
                 Range::Beyond => last.max(least),
                 _ => earliest.max(least),
             };
-            // log(high / low), from the excess of high over one of the two lows, because their difference may have few
-            // digits.
+            // log(high / low), computed from the amount by which high exceeds one of the two values of low, because the
+            // difference high − low may have few correct digits.
             let fall = FALL * high / (way * way);
             let more = match piece {
                 Range::Before => fall,
@@ -317,7 +320,7 @@ fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     drift - 2.0 * alpha.log() - 0.5 * stretch.log1p() + standard
 }
 
-/// Builds the function that [`known`] computes over the graph.
+/// Builds in the graph the function that [`known`] computes.
 fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
     let [y, alpha, tau, beta, delta, sigma, spread, range] = x;
     let (last, from, zero) = (y - tau, 1.0 - beta, cx.num(0.0));
@@ -342,7 +345,8 @@ fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
             pieces.push(log_density_of([last, alpha, w, delta, sigma]) + weights);
             continue;
         }
-        // If the nondecision time may be longer than the earliest decision, no time precedes it, and 1 replaces it.
+        // If the nondecision time can exceed the earliest decision, the range of earlier times is empty, and 1 replaces
+        // its end.
         let none = earliest.le(zero);
         let high = match piece {
             Range::Before => none.select(cx.num(1.0), earliest),

@@ -76,7 +76,7 @@ fn to_complex(args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// Takes n log n operations for every n. The inverse divides by the length.
+/// Takes time proportional to n log n for every length n. The inverse transform divides by n.
 fn transform(x: &[Complex64], direction: FftDirection) -> Vec<Complex64> {
     let mut out = x.to_vec();
     if !out.is_empty() {

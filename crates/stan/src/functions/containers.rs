@@ -199,7 +199,7 @@ fn span(from: i32, n: usize) -> Idx {
     if n == 0 {
         return Idx::Between(1, 0);
     }
-    // Sizes are below 2³¹, so saturation only affects an index that is out of bounds anyway.
+    // Sizes are below 2³¹, so saturation affects only an index that is out of bounds in any case.
     Idx::Between(from, from.saturating_add((n - 1) as i32))
 }
 
@@ -456,8 +456,8 @@ fn append_row(args: &[&Value]) -> FnResult<Value> {
     crate::value::ops::transpose(&joined(&at, &bt, r.1, r.0 + c.0)?)
 }
 
-/// Flattens matrices column after column, and nested arrays element after element. The result is an array if `row` is
-/// `None`, a row vector if it is true, and a vector otherwise.
+/// Flattens matrices column by column, and nested arrays element by element. The result is an array if `row` is `None`,
+/// a row vector if `row` is true, and a vector if `row` is false.
 fn flat(x: &Value, row: Option<bool>) -> FnResult<Value> {
     fn all_ints(x: &Value) -> bool {
         match x {
@@ -509,7 +509,7 @@ fn to_matrix(args: &[&Value]) -> FnResult<Value> {
             Value::RowVector(v) => Value::Matrix(Mat::new(1, v.len(), v.clone())),
             Value::ComplexVector(v) => Value::ComplexMatrix(Mat::new(v.len(), 1, v.clone())),
             Value::ComplexRowVector(v) => Value::ComplexMatrix(Mat::new(1, v.len(), v.clone())),
-            // Arrays of rows and arrays of arrays are rows.
+            // The rows of the matrix are the elements of the outer array, which are row vectors or arrays.
             Value::Array(rows) if !rows.is_empty() => {
                 let cols = rows[0].len();
                 if rows.iter().any(|r| r.len() != cols) {

@@ -1,4 +1,4 @@
-//! Functions of real numbers, applied to containers if the language allows it.
+//! Functions of real numbers, which are also applied to containers where the language allows it.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -14,7 +14,7 @@ use crate::value::vectorise::map3;
 
 use Builtin::{Map, Map2, MapComplex, Operator, Pure};
 
-/// Returns x log y, or 0 if both are 0.
+/// Returns x log y, or 0 if both numbers are 0.
 pub fn lmultiply(x: f64, y: f64) -> f64 {
     if x == 0.0 && y == 0.0 {
         0.0
@@ -263,7 +263,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("not_a_number", Pure(|_| Ok(Value::Real(f64::NAN)))),
 ];
 
-/// Names such as `log10` are constants without an argument and functions with one.
+/// Names such as `log10` denote a constant if they are called without an argument, and a function otherwise.
 fn constant_or(
     args: &[&Value],
     constant: f64,
@@ -299,7 +299,7 @@ fn abs(args: &[&Value]) -> FnResult<Value> {
     walk(args[0])
 }
 
-/// Returns x (x + step) … with n factors. The result is an `int` if both arguments are.
+/// Returns the product x (x + step) (x + 2 step) … of n factors. The result is an `int` if both arguments are.
 fn factorial(name: &str, args: &[&Value], step: f64) -> FnResult<Value> {
     let product = |x: f64, n: f64| (0..n as i32).map(|i| x + step * f64::from(i)).product();
     if let (Value::Int(x), Value::Int(n)) = (args[0], args[1]) {

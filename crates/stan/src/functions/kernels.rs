@@ -67,8 +67,8 @@ type Points = Vec<Vec<f64>>;
 
 fn inputs<'a, 'v>(args: &'a [&'v Value]) -> FnResult<(Points, Points, &'a [&'v Value])> {
     let x = points(args[0])?;
-    // A second list of points is an array with elements like those of the first. With vectors, an array of reals is the
-    // list of length-scales, and it is never second.
+    // A second list of points is an array whose elements have the same type as those of the first. If the points are
+    // vectors, an array of reals is the list of length scales and never a second list of points.
     match args.get(1) {
         Some(second @ (Value::Array(_) | Value::Reals(_))) => Ok((x, points(second)?, &args[2..])),
         _ => Ok((x.clone(), x, &args[1..])),
@@ -123,7 +123,7 @@ fn matrix(x: &Points, y: &Points, f: impl Fn(&[f64], &[f64]) -> f64) -> FnResult
     })))
 }
 
-/// σ² k(d), where the distance d is in units of one length scale, or of one length scale per coordinate
+/// σ² k(d), where the distance d is in units of the length scale, or of the length scale of each coordinate
 fn scaled(name: &str, args: &[&Value], k: fn(f64) -> f64) -> FnResult<Value> {
     let (mut x, mut y, rest) = inputs(args)?;
     let sigma = number(name, "magnitude", rest.first(), true)?;

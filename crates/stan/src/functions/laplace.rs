@@ -1,10 +1,11 @@
-//! Laplace's approximation of latent Gaussian models: the names of its functions, and the positions of their arguments
-//! and settings, for both evaluators.
+//! Describes the functions of Laplace's approximation for latent Gaussian models: their names, and the positions of
+//! their arguments and settings. Both evaluators use this description.
 //!
-//! With `θ ~ normal(0, K)`, mode θ̂ of `ll(θ) − θᵀK⁻¹θ/2` and `W = −∂²ll` at it, the logarithm of `∫ exp(ll(θ)) p(θ)
-//! dθ` is about `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006, equation 3.32; Margossian,
-//! Vehtari, Simpson and Agrawal 2020), and θ is about normal with mean θ̂ and covariance `(K⁻¹ + W)⁻¹`. K need not be
-//! invertible: at the mode `θ̂ = K a` with `a = ∂ll`, so `θ̂ᵀK⁻¹θ̂ = aᵀθ̂`.
+//! Let `θ ~ normal(0, K)`, let θ̂ be the mode of `ll(θ) − θᵀK⁻¹θ/2`, and let `W = −∂²ll` at θ̂. The logarithm of `∫
+//! exp(ll(θ)) p(θ) dθ` is then approximately `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006,
+//! equation 3.32; Margossian, Vehtari, Simpson and Agrawal 2020), and the posterior of θ is approximately normal with
+//! mean θ̂ and covariance `(K⁻¹ + W)⁻¹`. K need not be invertible: at the mode, `θ̂ = K a` with `a = ∂ll`, so that
+//! `θ̂ᵀK⁻¹θ̂ = aᵀθ̂`.
 
 use jensen_math::solvers::Root;
 
@@ -15,19 +16,20 @@ use crate::value::error::{FnError, FnResult};
 /// The distribution of the observations given θ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
-    /// The function that the call passes.
+    /// A function that the call passes as an argument.
     Passed,
-    /// A density of counts in the library, evaluated at `θ + mean`. Each count has an index that selects its latent
-    /// variable. The density may take a vector of further parameters.
+    /// A density of counts from the library, evaluated at `θ + mean`. Each count has an index that selects its latent
+    /// variable. The density may also have a vector of dispersions.
     Library {
         /// The name of the density.
         density: &'static str,
-        /// Whether the call has a vector of dispersions, before the mean, whose elements the index also selects.
+        /// Whether the call has a vector of dispersions before the mean. The index of a count also selects its
+        /// dispersion.
         dispersed: bool,
     },
 }
 
-/// A function of the approximation, as described by its name.
+/// The properties of a function of the approximation, which follow from the function's name.
 #[derive(Clone, Copy, Debug)]
 pub struct LaplaceForm {
     /// The likelihood of the observations.
@@ -42,9 +44,9 @@ pub struct LaplaceForm {
 pub struct LaplaceCall<'e> {
     /// The function passed as the likelihood.
     pub function: Option<&'e FunRef>,
-    /// The arguments of the passed function as a tuple, or the arguments of a likelihood in the library.
+    /// The arguments of the passed function as a tuple, or the arguments of a likelihood from the library.
     pub likelihood: &'e [Expr],
-    /// The extent of the blocks on the Hessian's diagonal.
+    /// The number of rows of each block on the Hessian's diagonal.
     pub block: &'e Expr,
     /// The function that returns the covariance.
     pub covariance: &'e FunRef,
@@ -55,7 +57,7 @@ pub struct LaplaceCall<'e> {
 }
 
 impl LaplaceForm {
-    /// Returns the form of a function, or `None` if the function does not belong to the approximation.
+    /// Returns the properties of a function, or `None` if the function does not belong to the approximation.
     pub fn of(name: &str) -> Option<LaplaceForm> {
         let (rest, draws) = match name.strip_prefix("laplace_marginal") {
             Some(rest) => (rest.strip_suffix("_lpmf").unwrap_or(rest), false),
@@ -83,7 +85,7 @@ impl LaplaceForm {
         })
     }
 
-    /// Assigns names to the arguments of a checked call.
+    /// Identifies the arguments of a checked call.
     ///
     /// # Errors
     /// Fails if a function argument is missing.
@@ -127,17 +129,19 @@ impl LaplaceForm {
 /// The settings of the search for the mode.
 #[derive(Clone, Debug)]
 pub struct LaplaceSettings {
-    /// The extent of the blocks on the Hessian's diagonal.
+    /// The number of rows of each block on the Hessian's diagonal.
     pub block: usize,
-    /// The system of equations of the mode, with one unknown for each latent variable and without parameters.
+    /// The system of equations that determines the mode. It has one unknown for each latent variable, and no
+    /// parameters.
     pub root: Root,
 }
 
-/// The smallest tolerance of the search. Two more steps after the search reduce the error to rounding.
+/// The smallest tolerance of the search. Two more steps after the search reduce the remaining error to rounding error.
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
-    /// Reads the settings for a prior with `n` unknowns. `settings` are the entries of the tuple after the start.
+    /// Reads the settings for a prior with `n` unknowns. `settings` contains the entries of the tuple that follow the
+    /// start of the search.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -198,7 +202,7 @@ impl LaplaceSettings {
     }
 }
 
-/// Returns the number of latent variables, which is the extent of a square covariance matrix.
+/// Returns the number of latent variables, which is the number of rows of the covariance matrix.
 ///
 /// # Errors
 /// Fails if the matrix is not square.
@@ -227,7 +231,7 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
 /// Returns the position, counted from 0, of the latent variable that each count observes.
 ///
 /// # Errors
-/// Fails if their number differs from the number of counts, or one is out of range.
+/// Fails if the number of indices differs from the number of counts, or if an index is out of range.
 pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
     let index = index.numbers();
     if index.len() != counts {
@@ -248,7 +252,7 @@ pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult
     index.iter().enumerate().map(position).collect()
 }
 
-/// Returns the library density with this name.
+/// Returns the library density with this name, as a likelihood.
 ///
 /// # Errors
 /// Fails if the library has no such likelihood.
@@ -257,5 +261,5 @@ pub fn density(name: &str) -> FnResult<BuiltinId> {
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
 }
 
-/// The jitter in the test for a mode, relative to the mean variance of the prior.
+/// The jitter that the test for a mode adds to a diagonal, relative to the mean variance of the prior.
 pub const JITTER: f64 = 1e-8;

@@ -370,7 +370,7 @@ fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> 
     })
 }
 
-/// The square of the number of rows must be small enough to be stored.
+/// Checks that the full orthogonal factor, which is square, is small enough to be stored.
 fn check_full(name: &str, m: &Matrix) -> FnResult<()> {
     let elements = (m.rows() as f64).powi(2);
     check_bytes(&format!("{name}: the factor"), elements, 8, MAX_VALUE_BYTES)

@@ -1,4 +1,4 @@
-//! Library functions of known values, in tables from name to implementation.
+//! Library functions of known values. Tables map the name of each function to its implementation.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -30,7 +30,7 @@ use crate::program::BinaryOp;
 use crate::value::Value;
 use crate::value::error::{FnResult, check_terms};
 
-/// The terms of a density to keep in a call.
+/// The terms of a density that a call keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     constants: bool,
@@ -44,7 +44,8 @@ impl Keep {
         arguments: u32::MAX,
     };
 
-    /// Keeps the terms that depend on one of the arguments marked `true`. The others are additive constants.
+    /// Keeps the terms that depend on at least one argument for which `varies` is true. All other terms are additive
+    /// constants.
     pub fn arguments(varies: impl Iterator<Item = bool>) -> Keep {
         let arguments = varies
             .take(32)
@@ -56,12 +57,13 @@ impl Keep {
         }
     }
 
-    /// Returns `x`, a term that depends on no argument, or 0 if the call drops it.
+    /// Returns `x`, which is a term that depends on no argument, or 0 if the call drops this term.
     pub fn constant(self, x: f64) -> f64 {
         if self.constants { x } else { 0.0 }
     }
 
-    /// Returns `x`, a term that depends on the arguments in `mask` (bit i is argument i), or 0 if the call drops it.
+    /// Returns `x`, which is a term that depends on the arguments in `mask`, or 0 if the call drops this term. Bit i of
+    /// `mask` stands for argument i.
     pub fn term(self, mask: u32, x: f64) -> f64 {
         if self.on(mask) { x } else { 0.0 }
     }
@@ -76,8 +78,8 @@ impl Keep {
         self.arguments & mask != 0
     }
 
-    /// Returns the terms to keep in another density that is called with functions of this density's arguments.
-    /// `masks[i]` are the arguments of this density on which argument i of the other depends.
+    /// Returns the terms to keep in another density, whose arguments are functions of this density's arguments.
+    /// `masks[i]` contains the arguments of this density on which argument i of the other density depends.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -103,15 +105,16 @@ pub enum Builtin {
     Operator(BinaryOp),
     /// Any other function without side effects.
     Pure(fn(&[&Value]) -> FnResult<Value>),
-    /// A constraining transform. It returns the value and the log-Jacobian.
+    /// A constraining transform, which returns the constrained value and the log-Jacobian.
     Constrain(fn(&[&Value]) -> FnResult<(Value, f64)>),
-    /// A density. It receives the terms to keep.
+    /// A density. The first argument of the function contains the terms to keep.
     Density(fn(Keep, &[&Value]) -> FnResult<f64>),
     /// A function that draws random numbers.
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// Functions whose number of terms depends on an argument, with the index of that argument.
+/// Functions for which the value of an argument determines how many terms are computed, each with the index of that
+/// argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),
@@ -128,19 +131,21 @@ const COUNTED: &[(&str, usize)] = &[
     ("rising_factorial", 1),
 ];
 
-/// Returns the index of the argument that determines the number of terms of a function.
+/// Returns the index of the argument that determines how many terms the function computes.
 pub fn counted(name: &str) -> Option<usize> {
     let found = COUNTED.binary_search_by_key(&name, |(name, _)| name);
     found.ok().map(|row| COUNTED[row].1)
 }
 
-/// Rejects a call with too many terms for one step of an evaluation. `longest` is the length of its longest argument.
+/// Rejects a call with too many terms for one step of an evaluation. `longest` is the length of the call's longest
+/// argument.
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Excess`](crate::value::error::ErrorKind::Excess).
 pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> {
     let counts = counts.numbers();
-    // A count applies to every element of the other arguments, or to the element at its own position.
+    // A single count applies to every element of the other arguments. Otherwise each count applies to the element at
+    // its own position.
     let each = longest.checked_div(counts.len()).unwrap_or(1).max(1);
     check_terms(
         name,

@@ -224,8 +224,8 @@ fn add_diag(args: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(m))
 }
 
-/// Returns the dot products of the columns (or rows) of two containers of the same shape. If they are complex, the
-/// first container is conjugated.
+/// Returns the dot products of the columns, or of the rows, of two containers of the same shape. If the containers are
+/// complex, the first is conjugated.
 fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     let as_matrix = |x: &Value| -> FnResult<Mat<Complex64>> {
         Ok(match x.map_complex(&|z| z)? {
@@ -325,8 +325,7 @@ fn quad_form(name: &str, a: &Value, b: &Value, symmetric: bool) -> FnResult<Valu
     }
 }
 
-/// Returns the values, columns and row starts of the elements that are not zero. Columns and row starts are counted
-/// from 1.
+/// Returns the values, columns and row starts of the nonzero elements. Columns and row starts are counted from 1.
 fn csr(m: &Matrix) -> (Vec<f64>, Vec<i32>, Vec<i32>) {
     let (mut w, mut v, mut u) = (Vec::new(), Vec::new(), vec![1]);
     for i in 0..m.rows() {

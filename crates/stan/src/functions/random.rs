@@ -8,19 +8,20 @@ use crate::program::Span;
 /// The purpose of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RandomUse {
-    /// Random numbers of transformed data.
+    /// The random numbers are for transformed data.
     TransformedData,
-    /// Random numbers of generated quantities, for one draw.
+    /// The random numbers are for the generated quantities of one draw.
     GeneratedQuantities,
 }
 
-/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): the location of an expression of the
-/// program, together with the enclosing iterations and function calls. An evaluation reaches each address at most once.
+/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011). An address consists of the location of an
+/// expression in the program, the enclosing iterations and the enclosing function calls. An evaluation reaches each
+/// address at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address(u64);
 
 impl Address {
-    /// Returns the address within iteration `iteration` of a loop or of another counter.
+    /// Returns the address within the given iteration of a loop, or within the given step of another counter.
     pub fn iteration(self, iteration: u64) -> Address {
         // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which maps different numbers to different numbers.
         let mut x = self
@@ -32,7 +33,7 @@ impl Address {
         Address(x ^ (x >> 31))
     }
 
-    /// Returns the address of `span` within this address.
+    /// Returns the address of the expression at `span` within this address.
     pub fn at(self, span: Span) -> Address {
         let file = self.iteration(u64::from(span.file.0));
         file.iteration(u64::from(span.start) << 32 | u64::from(span.end))
@@ -40,15 +41,15 @@ impl Address {
 }
 
 /// A generator of random numbers that depend only on the seed, the purpose, the index of the draw, and the address of
-/// the call. A call does not change the numbers of other calls, so calls may be computed in any order, or skipped for a
-/// draw.
+/// the call. A call does not affect the numbers of other calls. Calls may therefore be computed in any order, and a
+/// draw may skip some of them.
 #[derive(Clone, Debug)]
 pub struct Draws {
     stream: Stream,
 }
 
 impl Draws {
-    /// Creates the generator of draw `index` for this purpose, before the first address.
+    /// Creates the generator of draw `index` for this purpose. Call [`Draws::go_to`] before the first number is drawn.
     pub fn new(seed: u64, purpose: RandomUse, index: u64) -> Draws {
         const TRANSFORMED_DATA: Key = Key::new("transformed data");
         const GENERATED_QUANTITIES: Key = Key::new("generated quantities");
@@ -61,7 +62,7 @@ impl Draws {
         }
     }
 
-    /// Moves to the first number of `address`.
+    /// Moves the generator to the first random number of `address`.
     pub fn go_to(&mut self, address: Address) {
         self.stream = self.stream.of_lane(address.0);
     }
@@ -87,8 +88,8 @@ impl Draws {
         rand_distr::Gamma::new(shape, 1.0).map_or(f64::NAN, |d| self.sample(d))
     }
 
-    /// Draws the logarithm of a number from the gamma distribution with this shape and rate 1, for shapes so small that
-    /// the number itself may underflow.
+    /// Draws the logarithm of a number from the gamma distribution with this shape and rate 1. Unlike the number
+    /// itself, the logarithm does not underflow if the shape is small.
     pub fn log_gamma(&mut self, shape: f64) -> f64 {
         if shape >= 1.0 {
             return self.gamma(shape).ln();
@@ -102,7 +103,8 @@ impl Draws {
         1.0 / (1.0 + (y - x).exp())
     }
 
-    /// Draws from the Poisson distribution, as a real. Returns NaN if the rate is negative or beyond the ints.
+    /// Draws a count from the Poisson distribution, as a real. Returns NaN if the rate is negative or too large for a
+    /// count.
     pub fn poisson(&mut self, rate: f64) -> f64 {
         if rate == 0.0 {
             return 0.0;
@@ -116,7 +118,7 @@ impl Draws {
             .map_or(f64::NAN, |d| self.sample(d) as f64)
     }
 
-    /// Draws an index, counted from 0, with these weights. The weights must sum to 1.
+    /// Draws an index, counted from 0, with the probabilities `weights`, which must sum to 1.
     pub fn categorical(&mut self, weights: &[f64]) -> usize {
         let u = self.uniform();
         let mut below = 0.0;

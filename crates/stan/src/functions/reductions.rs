@@ -1,4 +1,4 @@
-//! Sums, extremes, norms and functions built on them.
+//! Sums, extremes, norms, and functions that are built on them.
 
 use num_complex::Complex64;
 

@@ -1,5 +1,5 @@
-//! The names of the library's solvers, and the positions of their arguments and settings, for both evaluators.
-//! Positions count the arguments after the passed function.
+//! Describes the library's solvers for both evaluators: their names, and the positions of their arguments and settings.
+//! Positions are counted from the first argument after the passed function.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use jensen_math::solvers::{Method, Ode, Root};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The solver that a function calls, and the positions of its arguments.
+/// The kind of solver that a function calls, and the positions of the function's arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// `ode_…` and `integrate_ode_…`.
@@ -26,49 +26,51 @@ pub enum Form {
 #[derive(Clone, Copy, Debug)]
 enum Settings {
     Default,
-    /// The position of the relative tolerance, the absolute tolerance and the largest number of steps.
+    /// The position of the first of three settings: the relative tolerance, the absolute tolerance, and the largest
+    /// number of steps.
     Three(usize),
     /// The position of the settings of `ode_adjoint_tol_ctl`.
     Adjoint(usize),
 }
 
-/// The arguments of a differential equation: initial states, initial time, output times, settings, further arguments.
+/// The arguments of a differential equation: initial states, initial time, output times, settings and further
+/// arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct OdeForm {
     method: Method,
     settings: Settings,
     tolerance: f64,
     max_steps: u64,
-    /// The position of the first argument of the right-hand side.
+    /// The position of the first argument that is passed to the right-hand side.
     pub rest: usize,
-    /// The number of further arguments. `None` if all remaining arguments belong to the right-hand side.
+    /// The number of further arguments, or `None` if all remaining arguments belong to the right-hand side.
     pub count: Option<usize>,
-    /// Whether states are an `array[] real` instead of a `vector`.
+    /// Whether the states are an `array[] real` instead of a `vector`.
     pub arrays: bool,
 }
 
-/// The arguments of a differential-algebraic equation: initial states and derivatives, initial time, output times,
-/// settings, further arguments.
+/// The arguments of a differential-algebraic equation: initial states, initial derivatives, initial time, output times,
+/// settings and further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct DaeForm {
     ode: OdeForm,
-    /// The position of the first argument of the residuals.
+    /// The position of the first argument that is passed to the residuals.
     pub rest: usize,
 }
 
-/// The arguments of a system of equations: the start of the search, settings, further arguments.
+/// The arguments of a system of equations: the start of the search, settings and further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct RootForm {
     settings: Settings,
-    /// The position of the first argument of the system.
+    /// The position of the first argument that is passed to the system.
     pub rest: usize,
-    /// The number of further arguments. `None` if all remaining arguments belong to the system.
+    /// The number of further arguments, or `None` if all remaining arguments belong to the system.
     pub count: Option<usize>,
 }
 
 impl Form {
-    /// Returns the form of a function that is called with this number of arguments after the passed function, or `None`
-    /// if it is not a solver.
+    /// Returns the form of the function `name`, where `arguments` is the number of arguments after the passed function.
+    /// Returns `None` if the function is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -104,7 +106,7 @@ impl RootForm {
         }
     }
 
-    /// Creates the system. `value(position)` returns the values of its settings.
+    /// Creates the system of equations. `value(position)` returns the value of the setting at this position.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -158,11 +160,11 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// Creates the problem, whose residuals have the given number of parameters. `value(position)` returns the values
-    /// of its settings.
+    /// Creates the problem, whose residuals take the given number of parameters. `value(position)` returns the value of
+    /// the setting at this position.
     ///
     /// # Errors
-    /// Fails if a setting is outside its domain, or the numbers of states and derivatives differ.
+    /// Fails if a setting is outside its domain, or if there are not as many initial derivatives as initial states.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -182,10 +184,10 @@ impl DaeForm {
     }
 }
 
-/// Checks that the initial values of a differential-algebraic equation are finite, with Stan's message.
+/// Checks that the initial values of a differential-algebraic equation are finite. The message of the error is Stan's.
 ///
 /// # Errors
-/// The error names the first number that is not finite.
+/// Fails if a value is not finite. The error reports the first such value.
 pub fn check_start(name: &str, what: &str, values: &[f64]) -> FnResult<()> {
     match values.iter().position(|y| !y.is_finite()) {
         Some(i) => Err(FnError::domain(format!(
@@ -215,7 +217,7 @@ impl OdeForm {
         let (method, tolerance, max_steps) = match family {
             "rk45" => (Method::DormandPrince, 1e-6, 1_000_000),
             "ckrk" => (Method::CashKarp, 1e-6, 1_000_000),
-            // Adams' methods are for equations that are not stiff, as is Dormand–Prince.
+            // Adams' methods are for equations that are not stiff, and so is the method of Dormand and Prince.
             "adams" => (Method::DormandPrince, 1e-10, 100_000_000),
             "bdf" => (Method::Radau, 1e-10, 100_000_000),
             "adjoint" => (Method::Radau, 1e-10, 100_000_000),
@@ -232,7 +234,7 @@ impl OdeForm {
         })
     }
 
-    /// Creates the problem. `value(position)` returns the values of its settings.
+    /// Creates the problem. `value(position)` returns the value of the setting at this position.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain.
@@ -278,7 +280,7 @@ impl OdeForm {
                 }
                 ode.absolute = each;
                 ode.max_steps = steps(name, value(at + 6)?.real()?)?;
-                // 1 is Adams' method, and 2 is the method for stiff equations.
+                // 1 denotes Adams' method, and 2 denotes the method for stiff equations.
                 if value(at + 9)?.real()? == 1.0 {
                     ode.method = Method::DormandPrince;
                 }
@@ -316,7 +318,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
 /// Checks that `times` are finite, in order, and later than `start`.
 ///
 /// # Errors
-/// The error names the first value that is not finite.
+/// Fails if a time violates one of these conditions. The error reports the first such time.
 pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     let mut before = start;
     for (i, time) in times.iter().enumerate() {
@@ -342,7 +344,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the tolerance of `integrate_1d`, or the default if none is given.
+/// Returns the tolerance of `integrate_1d`, or the default tolerance if none is given.
 ///
 /// # Errors
 /// Fails if the tolerance is not positive.

@@ -7,17 +7,18 @@ use std::f64::consts::LN_2;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lbeta, lgamma, log_phi, log1m_exp};
 
-/// The largest number of terms of a series or a continued fraction, which take half a second. They suffice for all
-/// parameters below 2e13. For larger parameters they may not suffice near the middle of the distribution.
+/// The largest number of terms of a series or a continued fraction. That many terms take half a second, and they
+/// suffice for all parameters below 2e13. For larger parameters they may be too few near the middle of the
+/// distribution.
 const MOST: usize = 100_000_000;
 
-/// Returns the number of terms after which a series or a continued fraction with this parameter has converged.
+/// Returns the number of terms after which a series or a continued fraction with parameter `a` has converged.
 fn longest(a: f64) -> usize {
     (10_000.0 + 20.0 * a.sqrt()).min(MOST as f64) as usize
 }
 
-/// Returns the logs of the lower and the upper regularised incomplete gamma function. Both are NaN if they need too
-/// many terms or overflow.
+/// Returns the logarithms of the lower and the upper regularised incomplete gamma function. Both logarithms are NaN if
+/// their computation needs too many terms or overflows.
 pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
     if a.is_nan() || x.is_nan() || x < 0.0 || a < 0.0 {
         return (f64::NAN, f64::NAN);
@@ -76,8 +77,8 @@ pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
     }
 }
 
-/// Returns the logs of the regularised incomplete beta function and of its complement. Both are NaN if they need too
-/// many terms or overflow.
+/// Returns the logarithms of the regularised incomplete beta function and of its complement. Both logarithms are NaN if
+/// their computation needs too many terms or overflows.
 pub fn ln_inc_beta(a: f64, b: f64, x: f64) -> (f64, f64) {
     if a.is_nan() || b.is_nan() || x.is_nan() || !(0.0..=1.0).contains(&x) || a < 0.0 || b < 0.0 {
         return (f64::NAN, f64::NAN);
@@ -125,7 +126,7 @@ fn ln_beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
     (log_front + h.ln()).min(0.0)
 }
 
-/// Returns the x with log Φ(x) = `log_p`.
+/// Returns the number x at which log Φ(x) equals `log_p`.
 pub fn inv_phi_log(log_p: f64) -> f64 {
     if log_p.is_nan() || log_p > 0.0 {
         return f64::NAN;
@@ -143,7 +144,7 @@ pub fn inv_phi_log(log_p: f64) -> f64 {
     let mut x = -(t
         - (2.515_517 + t * (0.802_853 + t * 0.010_328))
             / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308))));
-    // Newton's method on log Φ, which is concave. Its slope is the inverse Mills ratio.
+    // Newton's method on log Φ, which is concave and whose derivative is the inverse Mills ratio.
     for _ in 0..60 {
         let value = log_phi(x);
         let slope = (-0.5 * x * x - HALF_LOG_TWO_PI - value).exp();

@@ -57,8 +57,8 @@ fn some<'v>(name: &str, x: &'v Value) -> FnResult<&'v [f64]> {
     Ok(x)
 }
 
-/// Returns the unbiased sample variance, or 0 for one element. It is computed from differences from the first element,
-/// so the variance of equal elements is exactly 0.
+/// Returns the unbiased sample variance, or 0 for one element. The variance is computed from the differences to the
+/// first element, so it is exactly 0 if all elements are equal.
 fn variance(x: &[f64]) -> f64 {
     if x.len() < 2 {
         return 0.0;
@@ -121,7 +121,7 @@ fn sort(x: &Value, descending: bool) -> FnResult<Value> {
     })
 }
 
-/// The positions are those of the sorted elements. Equal elements keep their order.
+/// The result contains the positions of the elements in sorted order. Equal elements keep their order.
 fn order(x: &Value, descending: bool) -> FnResult<Value> {
     let x = x.numbers();
     check_sortable(&x)?;

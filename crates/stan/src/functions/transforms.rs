@@ -170,7 +170,8 @@ fn vector(a: &[&Value], t: &Transform, more: usize) -> FnResult<(Value, f64)> {
     })
 }
 
-/// A matrix has `rows` more rows and `cols` more columns than its coordinates. A vector has `rows` more elements.
+/// The constrained matrix has `rows` more rows and `cols` more columns than the matrix of its coordinates. A
+/// constrained vector has `rows` more elements than its coordinates.
 fn matrix(a: &[&Value], t: &Transform, rows: usize, cols: usize) -> FnResult<(Value, f64)> {
     each(a[0], &mut |z| match z {
         Value::Matrix(m) => constrain(t, m.data(), m.rows() + rows, m.cols() + cols, false),

@@ -9,11 +9,12 @@ use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
 use crate::value::{Mat, Value};
 
-/// A named input: a rectangular array of numbers or tuples whose type the program has not yet determined.
+/// The value of a named input, as a rectangular array of numbers or tuples. The program's declaration determines its
+/// type later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input<'a> {
-    /// The lengths from the outermost list inwards. It is empty for a scalar. A matrix is a list of rows, and a
-    /// complex number has a trailing dimension of length 2.
+    /// The lengths of the nested lists, starting with the outermost list. A scalar has no lengths. A matrix is a list
+    /// of rows, and a complex number has a trailing dimension of length 2.
     pub shape: &'a [usize],
     /// The elements in row-major order.
     pub elements: Elements<'a>,
@@ -26,8 +27,8 @@ pub enum Elements<'a> {
     Ints(&'a [i64]),
     /// At least one number is not written as an integer.
     Reals(&'a [f64]),
-    /// The components of a tuple. For an array of tuples, a component contains the values of all elements, and the
-    /// array's shape comes before its own.
+    /// The components of a tuple. If the input is an array of tuples, each component contains its values for all array
+    /// elements, and the shape of the component begins with the shape of the array.
     Tuple(Vec<Input<'a>>),
 }
 
@@ -36,19 +37,19 @@ pub trait DataSource {
     /// Returns the value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
-    /// Returns the known names, which messages about missing data mention.
+    /// Returns the names of all inputs, which messages about missing data list.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Returns the number of rows if the values are the columns of a table. The data may then omit the sizes of the
-    /// columns.
+    /// Returns the number of rows if the inputs are the columns of a table, and `None` otherwise. A table may omit the
+    /// variables that are declared as the lengths of its columns.
     fn rows(&self) -> Option<usize> {
         None
     }
 
-    /// Returns the source location of a word, if the numbers with this name are codes of words. Such codes are valid as
-    /// indices but not in arithmetic.
+    /// If the numbers with this name are codes that stand for words, returns the location of one of these words in its
+    /// source. Codes of words are valid as indices but not in arithmetic.
     fn words(&self, _name: &str) -> Option<String> {
         None
     }
@@ -64,12 +65,12 @@ impl DataSource for NoData {
     }
 }
 
-/// Binds every declaration of the data block, in order. Checks that the data are present, and checks their shapes,
-/// types and constraints.
+/// Binds every declaration of the data block, in order. Checks that the data are present and that their shapes, types
+/// and constraints match the declarations.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Data`] at the declaration's name. The message is one line and states the variable and the
-/// expected and found types.
+/// Fails with [`ErrorKind::Data`] at the declaration's name. The message consists of one line, with the variable, the
+/// expected type and the type that was found.
 pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {
@@ -120,15 +121,15 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     Ok(())
 }
 
-/// Returns the number of rows of a table for a declaration without a column of its own, if it is the length of a
-/// variable that has a column.
+/// If a declaration has no column of its own but is the length of a variable that has a column, returns the number of
+/// rows of the table.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
     let is_length = program.is_length(decl, |name| data.get(name).is_some());
     is_length.then_some(rows)
 }
 
-/// Lists the names in the data that no declaration uses, or only the one that was probably meant.
+/// Returns the names in the data that no declaration uses, or only the name that was probably meant.
 fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
     const SHOWN: usize = 6;
     let asked = |name: &str| {
@@ -142,7 +143,7 @@ fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
     if let Some(meant) = free.iter().find(same).copied() {
         return format!("; did you mean `{meant}`?");
     }
-    // A name of one letter differs by one edit from every other one.
+    // Every name of one letter differs by one edit from every other.
     let near = (missing.len() > 1).then(|| spelling::closest(missing, free.iter().copied()));
     if let Some(meant) = near.flatten() {
         return format!("; did you mean `{meant}`?");
@@ -195,7 +196,7 @@ fn build(
     })
 }
 
-/// Array extents come first, followed by those of vectors and matrices, and 2 for a complex number.
+/// Returns the extents of the arrays, followed by the extents of a vector or matrix, and by 2 for a complex number.
 fn input_dims(ty: &Sized) -> Vec<usize> {
     let mut dims = ty.dims();
     if ty.is_complex() {
@@ -204,7 +205,7 @@ fn input_dims(ty: &Sized) -> Vec<usize> {
     dims
 }
 
-/// Returns the index of element `at` in row-major order, such as `[2,1]`.
+/// Returns the index of the element at row-major position `at`, such as `[2,1]`.
 fn row_major_name(dims: &[usize], at: usize) -> String {
     if dims.is_empty() {
         return String::new();
@@ -286,7 +287,7 @@ enum Problem {
     Missing,
 }
 
-/// `k` is the number, in row-major order, of the element of the arrays around `ty`.
+/// `k` is the row-major position of the current element within the arrays that contain `ty`.
 fn fill(ty: &Sized, input: &Input<'_>, k: usize) -> Result<Value, Problem> {
     let matrix = |rows: usize, cols: usize| (k * rows * cols, rows * cols);
     Ok(match ty {
@@ -346,7 +347,7 @@ fn int(input: &Input<'_>, at: usize) -> Result<i32, Problem> {
                 _ => Err(fail(format!("{found}, which does not fit 32 bits"))),
             }
         }
-        // Integers are valid in any notation, because tables of numbers have no ints.
+        // Integers are valid in any notation, because a table of numbers does not distinguish ints from reals.
         Elements::Reals(x) => {
             let found = *x.get(at).ok_or(Problem::Missing)?;
             if found.fract() != 0.0 || found.is_nan() {

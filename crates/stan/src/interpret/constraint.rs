@@ -12,7 +12,7 @@ impl Machine<'_> {
     /// Evaluates the bounds of a constraint.
     ///
     /// # Errors
-    /// Returns any error of evaluating a bound.
+    /// Returns any error that occurs while a bound is evaluated.
     pub fn transform(&mut self, constraint: &Constraint) -> Eval<Transform> {
         Ok(match constraint {
             Constraint::None => Transform::Identity,
@@ -42,8 +42,8 @@ impl Machine<'_> {
     /// Checks that `value` satisfies the constraint of its declaration.
     ///
     /// # Errors
-    /// Fails with kind `kind` at `span` if the value violates the constraint. The message states the variable and the
-    /// expected and found values.
+    /// Fails with kind `kind` at `span` if the value violates the constraint. The message states the variable, the
+    /// expected value and the value that was found.
     pub fn check_declared(
         &mut self,
         decl: &Decl,
@@ -120,8 +120,8 @@ impl Machine<'_> {
     /// Evaluates the sizes of a declaration.
     ///
     /// # Errors
-    /// Fails if a size is negative, the value would exceed the memory limit, or no value of these sizes satisfies the
-    /// constraint.
+    /// Fails if a size is negative, if the value would exceed the memory limit, or if no value of these sizes satisfies
+    /// the constraint.
     pub fn resolve(&mut self, decl: &Decl) -> Eval<Sized> {
         let var = self.program.var(decl.var);
         let ty = self.resolve_type(&decl.ty, 1.0, &var.name)?;
@@ -187,7 +187,7 @@ impl Machine<'_> {
         })?;
         check_bytes(
             &format!("variable `{name}`"),
-            // A constraint without elements is still evaluated if other elements exist.
+            // The bounds of an empty part are still evaluated if other parts have elements.
             outer.max(1.0) * f64::from(n),
             bytes,
             self.limits.bytes,

@@ -20,9 +20,9 @@ impl Machine<'_> {
     /// Evaluates an expression.
     ///
     /// # Errors
-    /// Returns any error of the evaluation, located at the innermost expression.
+    /// Returns any error that occurs during the evaluation, located at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
-        // Cheap leaves do not need the depth guard.
+        // Expressions without operands are cheap and do not need the depth guard.
         match &expr.kind {
             ExprKind::IntLit(i) => Ok(Operand::Owned(Value::Int(*i))),
             ExprKind::RealLit(x) => Ok(Operand::Owned(Value::Real(*x))),

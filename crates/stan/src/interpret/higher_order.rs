@@ -60,7 +60,7 @@ pub(super) fn invoke(
         .map(Operand::into_value)
 }
 
-/// `reduce_sum` is evaluated as one partial sum over the whole list.
+/// Evaluates `reduce_sum` as a single partial sum over the whole list.
 fn reduce_sum(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -71,7 +71,7 @@ fn reduce_sum(
     if n == 0 {
         return Ok(Value::Real(0.0));
     }
-    // list, grain size, shared arguments → slice, start, end, shared arguments
+    // The arguments list, grain size and shared arguments become slice, start, end and shared arguments.
     values[1] = Operand::Owned(Value::Int(1));
     values.insert(2, Operand::Owned(Value::Int(n as i32)));
     invoke(machine, function, values, span)
@@ -107,7 +107,7 @@ fn map_rect(
     Ok(Value::Vector(out))
 }
 
-/// Computes ∫ f(x, xc, θ, data) dx by the double exponential rule. The interval may be infinite.
+/// Computes ∫ f(x, xc, θ, data) dx by double-exponential quadrature. The interval may be infinite.
 fn integrate(
     machine: &mut Machine<'_>,
     function: &FunRef,
@@ -124,7 +124,8 @@ fn integrate(
         return Ok(Value::Real(0.0));
     }
     let half_pi = std::f64::consts::FRAC_PI_2;
-    // x(t), its derivative, and the signed distance to the nearer limit (NaN for an infinite limit)
+    // The point x(t), the derivative of x, and the signed distance of x to the nearer limit (NaN for an infinite
+    // limit).
     let node = |t: f64| -> (f64, f64, f64) {
         let (s, c) = (half_pi * t.sinh(), half_pi * t.cosh());
         match (a.is_finite(), b.is_finite()) {
@@ -143,11 +144,11 @@ fn integrate(
             (false, false) => (s.sinh(), c * s.cosh(), f64::NAN),
         }
     };
-    // The integral of the absolute value, divided by the step
+    // The integral of the absolute value of the function, divided by the step.
     let mass = Cell::new(0.0);
     let mut value = |t: f64| -> Eval<f64> {
         let (x, weight, xc) = node(t);
-        // On infinite intervals the nodes end while their powers are still finite.
+        // On infinite intervals, the nodes end where powers of x are still finite.
         let far = !(a.is_finite() && b.is_finite()) && x.abs() > 1e50;
         if far || !x.is_finite() || !weight.is_finite() || weight == 0.0 || x <= a || x >= b {
             return Ok(0.0);

@@ -1,4 +1,4 @@
-//! Makes up data that satisfy the declarations of the data block, for analysing programs without data.
+//! Makes up data that satisfy the declarations of the data block, so that programs can be analysed without data.
 
 use super::machine::Machine;
 use super::model::constrained;
@@ -11,19 +11,21 @@ use crate::value::sized::{Part, Sized, parts, put_part};
 /// The settings for made-up data.
 #[derive(Clone, Copy, Debug)]
 pub struct Invention {
-    /// The value of every `int` without tighter bounds, and therefore of most sizes. Arrays of ints count from 1 to it.
+    /// The value of every `int` that has no tighter bounds, and therefore of most sizes. The elements of an array of
+    /// ints count from 1 up to this value.
     pub size: i32,
-    /// Whether ints between two bounds take the upper bound, which turns switches on, instead of the lower bound.
+    /// Whether an int with two bounds takes the upper bound instead of the lower bound. The upper bound turns switches
+    /// on.
     pub high: bool,
-    /// Whether a single int without bounds is 0. Sizes usually have bounds, whereas switches such as brms's
-    /// `prior_only` have none.
+    /// Whether a single int without bounds is 0. Sizes usually have bounds, but switches such as brms's `prior_only`
+    /// have none.
     pub off: bool,
 }
 
 /// Binds a made-up value to every declaration of the data block, in order.
 ///
 /// # Errors
-/// Fails for declarations that no value satisfies, such as a bound on a size that the sizes violate.
+/// Fails if no value satisfies a declaration, for example if a made-up size violates the bound of another size.
 pub fn invent_data(machine: &mut Machine<'_>, what: Invention) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {
@@ -74,7 +76,7 @@ fn ints(machine: &mut Machine<'_>, part: &Part<'_>, what: Invention) -> Eval<Vec
     Ok((0..count).map(of).collect())
 }
 
-/// The numbers increase within their bounds.
+/// The numbers increase from element to element, within their bounds.
 fn reals(machine: &mut Machine<'_>, part: &Part<'_>) -> Eval<Vec<f64>> {
     let transform = machine.transform(part.constraint)?;
     let count = part.ty.scalars() * if part.ty.is_complex() { 2 } else { 1 };

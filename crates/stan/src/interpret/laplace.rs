@@ -15,21 +15,21 @@ use crate::program::{BuiltinId, Expr, FunRef, Span};
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, FnResult};
 use crate::value::{Matrix, Operand, Value};
 
-/// Weights of first differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
+/// The weights of first differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
 const FIRST: [f64; 4] = [4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0];
-/// Weights of second differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
+/// The weights of second differences at 1 to 4 steps to either side (Fornberg 1988, table 1).
 const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
-/// Weight of second differences at the centre.
+/// The weight of second differences at the centre.
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// The step of the differences, relative to the scale of the posterior. Truncation and rounding errors then both leave
-/// ten digits.
+/// The step of the differences, relative to the scale of the posterior. With this step, ten digits are unaffected by
+/// truncation and rounding errors.
 const STEP: f64 = 0.02;
 
 enum Observations<'a> {
     Passed(&'a FunRef, Vec<Operand>),
-    /// A library density with its counts, the positions of their latent variables, the mean there, and further
-    /// arguments.
+    /// A library density with its counts, the positions of their latent variables, the mean at these positions, and
+    /// further arguments.
     Library(BuiltinId, Value, Vec<u32>, Vec<f64>, Option<Value>),
 }
 
@@ -64,7 +64,7 @@ impl Latent<'_, '_> {
         value.real().map_err(at)
     }
 
-    /// NaN if the likelihood rejects or is not finite.
+    /// The value is NaN if the likelihood rejects the point or is not finite.
     fn value(&mut self, theta: &[f64]) -> f64 {
         if self.error.is_some() {
             return f64::NAN;
@@ -80,7 +80,7 @@ impl Latent<'_, '_> {
         }
     }
 
-    /// Returns the first and second derivatives along a direction that moves the given variables by the given steps.
+    /// Returns the first and second derivatives along a direction in which the given variables move by the given steps.
     fn along(&mut self, theta: &[f64], centre: f64, moved: &[(usize, f64)]) -> (f64, f64) {
         let (mut first, mut second) = (0.0, CENTRE * centre);
         let mut point = theta.to_vec();
@@ -261,7 +261,7 @@ pub(super) fn call(
     let mut theta = vec![0.0; n];
     settings.root.solve(&mut system, &start, 1, &mut theta);
     let w = system.curvature(&theta);
-    // The steps now fit the mode.
+    // The steps of the differences are now adapted to the scale at the mode.
     let w = if w.iter().all(|w| w.is_finite()) {
         system.curvature(&theta)
     } else {
@@ -324,7 +324,7 @@ fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnR
     }
 }
 
-/// The covariance may be singular because of rounding.
+/// The covariance may be singular because of rounding errors.
 fn drawn(
     machine: &mut Machine<'_>,
     (name, span): (&str, Span),

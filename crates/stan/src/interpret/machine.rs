@@ -10,10 +10,10 @@ use crate::value::error::{Eval, FnError, Halt, Limits};
 /// The values of the variables, indexed by [`VarId`]. A variable whose declaration has not been executed is `None`.
 pub type Slots = Vec<Option<Arc<Value>>>;
 
-/// A function that receives the output of `print`, one line at a time.
+/// A function that receives the output of `print`, one line per call.
 pub type Sink<'s> = dyn FnMut(&str) + 's;
 
-/// An evaluator of the expressions and statements of one program. See [`Machine::new`].
+/// Evaluates the expressions and statements of one program. See [`Machine::new`].
 pub struct Machine<'m> {
     pub(super) program: &'m Program,
     pub(super) locals: &'m [Vec<VarId>],
@@ -24,13 +24,13 @@ pub struct Machine<'m> {
     pub slots: Slots,
     /// The current value of the log density.
     pub target: f64,
-    /// Whether the log density includes `jacobian +=` and the log-Jacobians of the parameters.
+    /// Whether the log density includes the terms of `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
-    /// Whether `~` and `_lupdf` drop their additive constants, which are the terms without an argument of level
-    /// parameter. Stan itself may drop more in the body of a function that is called with data for an argument that is
-    /// not declared `data`.
+    /// Whether `~` and `_lupdf` drop their additive constants, which are the terms that depend only on arguments of
+    /// level data. Stan itself may drop more terms in the body of a function that is called with data for an argument
+    /// that is not declared `data`.
     pub drop_constants: bool,
-    /// The stream of random numbers, if the program may draw them.
+    /// The stream of random numbers, or `None` if the program may not draw any.
     pub rng: Option<Draws>,
     pub(super) address: Address,
     pub(super) steps: u64,
@@ -38,13 +38,13 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// The work between two checks of the interrupt. It takes some hundred microseconds.
+/// The number of units of work between two checks of the interrupt. That much work takes some hundred microseconds.
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
-    /// Creates a machine for `program` with the variables in `slots`. `locals` are the program's
-    /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and
-    /// there are no random numbers. Set the fields to change this.
+    /// Creates a machine for `program` whose variables have the values in `slots`. `locals` contains the program's
+    /// [`function_locals`](crate::program::function_locals). By default, the log density includes constants and
+    /// Jacobians, and random numbers are not available. Set the fields to change these defaults.
     pub fn new(
         program: &'m Program,
         locals: &'m [Vec<VarId>],
@@ -70,12 +70,12 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Sets an external interrupt of the evaluation.
+    /// Sets an interrupt that can end the evaluation.
     pub fn with_halt(self, halt: Halt) -> Self {
         Self { halt, ..self }
     }
 
-    /// `amount` counts units of work such as visited elements. The interrupt is checked occasionally.
+    /// `amount` is a number of units of work, such as visited elements. The interrupt is checked occasionally.
     pub(super) fn work(&mut self, amount: usize, span: Span) -> Eval<()> {
         self.work = self.work.saturating_add(amount as u64);
         if self.work >= ASK_EVERY {

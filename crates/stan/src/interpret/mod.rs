@@ -1,7 +1,7 @@
-//! The reference evaluator. It runs a program on scalars as the language defines it, and it is slow.
+//! The reference evaluator, which executes a program on scalars as the language defines it. This evaluator is slow.
 //!
-//! It binds data and computes transformed data and generated quantities. Tests compare the fast engine with it. The two
-//! share no formulas. This module does not depend on the expression graph.
+//! The reference evaluator binds data and computes transformed data and generated quantities. Tests compare the fast
+//! engine with it. The two evaluators share no formulas, and this module does not depend on the expression graph.
 //!
 //! | file | subject |
 //! | --- | --- |

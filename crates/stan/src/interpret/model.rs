@@ -21,18 +21,19 @@ use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 pub struct Interpreter {
     /// The limits of every evaluation.
     pub limits: Limits,
-    /// The seed of the random numbers in transformed data.
+    /// The seed of the random numbers that the transformed data block draws.
     pub seed: u64,
-    /// The interrupt of binding and of every later evaluation of the bound model.
+    /// The interrupt, which ends the binding of the data and every later evaluation of the bound model.
     pub halt: Halt,
 }
 
 impl Interpreter {
-    /// Binds the data, computes the transformed data, and lays out the parameters. `sink` receives the output of
-    /// `print`.
+    /// Binds the data, computes the transformed data, and lays out the parameters. The output of `print` goes to
+    /// `sink`.
     ///
     /// # Errors
-    /// Fails if the data do not fit their declarations, transformed data violate theirs, or their statements fail.
+    /// Fails if the data do not match their declarations, if transformed data violate their constraints, or if a
+    /// statement of the transformed data block fails.
     pub fn bind(
         &self,
         program: Arc<Program>,
@@ -42,10 +43,10 @@ impl Interpreter {
         self.bind_by(program, sink, |machine| bind_data(machine, data))
     }
 
-    /// Binds made-up data, as `invent_data` creates them.
+    /// Binds the program to made-up data, which `invent_data` creates.
     ///
     /// # Errors
-    /// Fails if no made-up data satisfy the declarations, or transformed data fail with them.
+    /// Fails if no made-up data satisfy the declarations, or if the transformed data block fails for the made-up data.
     pub fn bind_invented(&self, program: Arc<Program>, what: Invention) -> Eval<BoundModel> {
         self.bind_by(program, &mut |_| {}, |machine| invent_data(machine, what))
     }
@@ -128,7 +129,7 @@ fn check_block(machine: &mut Machine<'_>, stmts: &[Stmt], kind: ErrorKind) -> Ev
     Ok(())
 }
 
-/// A program with bound data and computed transformed data.
+/// A program with its data and its computed transformed data.
 #[derive(Clone, Debug)]
 pub struct BoundModel {
     program: Arc<Program>,
@@ -139,14 +140,14 @@ pub struct BoundModel {
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
     generated: Vec<(VarId, Sized)>,
-    /// One flag per variable of the report, or empty if no variable is left out.
+    /// For each variable of the report, whether the variable is left out. Empty if no variable is left out.
     left_out: Vec<bool>,
     dim: usize,
 }
 
 impl BoundModel {
-    /// Restricts the report to the wanted variables. If they include no generated quantities, the model does not
-    /// compute any.
+    /// Restricts the report to the wanted variables. If no generated quantity is wanted, the model does not compute
+    /// generated quantities.
     pub fn reporting(mut self, wanted: impl Fn(&Variable) -> bool) -> Self {
         self.left_out = self.all_variables().iter().map(|v| !wanted(v)).collect();
         if !self.left_out.contains(&true) {
@@ -155,7 +156,8 @@ impl BoundModel {
         self
     }
 
-    /// Returns whether generated quantities are reported. If they are not, their block neither prints nor rejects.
+    /// Returns whether generated quantities are reported. If no generated quantities are reported, the generated
+    /// quantities block neither prints nor rejects.
     pub fn reports_generated(&self) -> bool {
         let mut reported = self.reported();
         self.left_out.is_empty() || reported.any(|(_, _, kind)| kind == VariableKind::Generated)
@@ -171,7 +173,7 @@ impl BoundModel {
         &self.slots
     }
 
-    /// Returns the parameters, in order, with their sizes.
+    /// Returns the parameters in order, each with its type and sizes.
     pub fn parameters(&self) -> &[(VarId, Sized)] {
         &self.parameters
     }
@@ -186,7 +188,7 @@ impl BoundModel {
         self.dim
     }
 
-    /// Creates a machine with the values of data and transformed data.
+    /// Creates a machine whose variables have the values of data and transformed data.
     pub fn machine<'m>(&'m self, sink: &'m mut Sink<'m>) -> Machine<'m> {
         Machine::new(
             &self.program,
@@ -198,7 +200,7 @@ impl BoundModel {
         .with_halt(self.halt.clone())
     }
 
-    /// Returns the external interrupt of the evaluations.
+    /// Returns the interrupt that can end the model's evaluations.
     pub fn halt(&self) -> &Halt {
         &self.halt
     }
@@ -212,7 +214,7 @@ impl BoundModel {
         self.log_density_with(z, jacobian, propto, &mut |_| {})
     }
 
-    /// Returns the log density as [`BoundModel::log_density`] does, and sends the output of `print` to `sink`.
+    /// Returns the log density that [`BoundModel::log_density`] returns, and sends the output of `print` to `sink`.
     ///
     /// # Errors
     /// Fails as [`BoundModel::log_density`] does.
@@ -238,10 +240,11 @@ impl BoundModel {
         Ok(machine.target)
     }
 
-    /// Sets the parameters of the machine to the constrained values of `z` and adds the log-Jacobian.
+    /// Sets the machine's parameters to the constrained values of the point `z`, and adds the log-Jacobian to the log
+    /// density.
     ///
     /// # Errors
-    /// Fails if `z` has another dimension, or a bound rejects the point.
+    /// Fails if `z` has the wrong dimension, or if a bound rejects the point.
     pub fn read_parameters(&self, machine: &mut Machine<'_>, z: &[f64]) -> Eval<()> {
         if z.len() != self.dim {
             let message = format!(
@@ -295,7 +298,7 @@ impl BoundModel {
         ]
     }
 
-    /// Returns all variables of the program, reported or not.
+    /// Returns all variables of the program, including those that are not reported.
     pub fn all_variables(&self) -> Vec<Variable> {
         self.all_parts().map(|part| self.variable(part)).collect()
     }
@@ -343,11 +346,11 @@ impl BoundModel {
             })
     }
 
-    /// Computes the values of [`Posterior::constrain`], reports the location of errors, and sends the output of `print`
-    /// to `sink`.
+    /// Returns the values that [`Posterior::constrain`] returns. Errors include their location, and `sink` receives the
+    /// output of `print`.
     ///
     /// # Errors
-    /// Fails if the model rejects the point or fails.
+    /// Fails if the model rejects the point, or if the program fails.
     pub fn constrain_with(
         &self,
         z: &[f64],
@@ -396,8 +399,8 @@ impl BoundModel {
         )
     }
 
-    /// Returns an addition to a message about NaN, which names the NaN elements of the data. It is empty if the message
-    /// has another subject or the data contain no NaN.
+    /// Returns text to append to an error message about NaN. The text lists the elements of the data that are NaN. The
+    /// text is empty if the message is not about NaN or if the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
         const NAMED: usize = 3;
         if !message.contains("NaN") {
@@ -483,7 +486,7 @@ impl Posterior for BoundModel {
                         true => (e / 2, rows / 2, [".real", ".imag"][e % 2]),
                         false => (e, rows, ""),
                     };
-                    // Coordinates of elements have the index of their element, and others are numbered.
+                    // The coordinate of an element has the index of the element, and other coordinates are numbered.
                     match leaf {
                         Sized::Real | Sized::Int | Sized::Complex => {}
                         Sized::ComplexMatrix(..) => index.extend([e % rows + 1, e / rows + 1]),
@@ -526,8 +529,8 @@ impl Posterior for BoundModel {
 }
 
 impl BoundModel {
-    /// Computes the unconstrained point as [`Posterior::unconstrain`] does. If `partial` is true, parameters without a
-    /// value in `lookup` are at the origin of the unconstrained scale.
+    /// Computes the unconstrained point as [`Posterior::unconstrain`] does. If `partial` is true, parameters for which
+    /// `lookup` has no value are zero on the unconstrained scale.
     ///
     /// # Errors
     /// Fails as [`Posterior::unconstrain`] does.
@@ -617,7 +620,8 @@ fn unconstrained(
 
 /// Converts numbers from column-major order over all dimensions to storage order.
 fn storage_order(ty: &Sized, column_major: &[f64]) -> Vec<f64> {
-    // The numbers 0, 1, … in storage order, read in column-major order, give the source of each position.
+    // The numbers 0, 1, … in storage order, read in column-major order, are the storage positions of the numbers in
+    // that order.
     let count = ty.scalars();
     let mut order = Vec::with_capacity(count);
     let index_like = match ty.unwind() {

@@ -17,12 +17,13 @@ struct Interpreted<'a, 'm> {
     rest: Vec<Operand>,
     name: &'static str,
     span: Span,
-    /// Whether the ends of the interval of a differential equation are the last parameters.
+    /// Whether the last parameters are the ends of the interval of a differential equation.
     clocked: bool,
-    /// Whether the derivatives with respect to time follow the states and the function returns residuals.
+    /// Whether the function returns residuals, and takes the derivatives with respect to time after the states.
     implicit: bool,
     arrays: bool,
-    /// The error that ended the evaluation. The solver sees a rejection as NaN, and may step around it.
+    /// The error that ended the evaluation. If the function rejects, the solver only sees NaN, and it may avoid the
+    /// rejected point.
     error: Option<Box<EvalError>>,
 }
 

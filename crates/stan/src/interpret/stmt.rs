@@ -18,7 +18,7 @@ use crate::value::{Operand, Value};
 /// The largest size of one message, in bytes.
 const MESSAGE: usize = 1 << 20;
 
-/// A message, truncated with `…` if it is longer than [`MESSAGE`].
+/// A message, which is truncated and ends in `…` if it is longer than [`MESSAGE`].
 #[derive(Default)]
 struct Short(String);
 
@@ -45,10 +45,10 @@ enum Flow {
 }
 
 impl Machine<'_> {
-    /// Runs statements. Their declarations remain in scope.
+    /// Runs statements. Variables that they declare remain in scope.
     ///
     /// # Errors
-    /// Returns any error of the evaluation.
+    /// Returns any error that occurs during the evaluation.
     pub fn run(&mut self, stmts: &[Stmt]) -> Eval<()> {
         self.exec_all(stmts).map(|_| ())
     }
@@ -313,7 +313,7 @@ impl Machine<'_> {
     fn message(&mut self, parts: &[Message]) -> Eval<String> {
         let mut text = Short::default();
         for part in parts {
-            // The message omits elements beyond its largest length.
+            // If the message reaches its largest length, the remaining elements are omitted.
             let _ = match part {
                 Message::Text(s) => text.write_str(s),
                 Message::Value(e) => {
@@ -360,12 +360,12 @@ impl Machine<'_> {
             Callee::Builtin(id) => id.name().ends_with("_lpmf"),
             Callee::User(id) => self.program.function(id).kind == FunctionKind::Lpmf,
         };
-        // The mass at the lower bound of an `int` is kept.
+        // For an `int`, the mass at the lower bound belongs to the truncated distribution.
         let lower = lower.map(|l| match *l {
             Value::Int(i) if discrete => Operand::Owned(Value::Int(i.saturating_sub(1))),
             _ => l,
         });
-        // A library distribution is broadcast over its arguments, and every element has its own normaliser.
+        // A library distribution broadcasts its arguments, and every element has its own normaliser.
         let elements = match tilde.callee {
             Callee::Builtin(_) if args.iter().any(|a| a.is_empty()) => 0,
             Callee::Builtin(_) => args.iter().map(|a| a.len()).max().unwrap_or(1),

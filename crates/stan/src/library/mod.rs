@@ -1,4 +1,4 @@
-//! Maps the identity of each library function to the code that computes it from known values.
+//! Maps each library function to the code that computes it from known values.
 
 #[cfg(test)]
 mod tests;
@@ -57,7 +57,7 @@ pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
-/// Returns whether a function has an implementation here for the given number of arguments.
+/// Returns whether this module implements a function for the given number of arguments.
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
@@ -69,7 +69,7 @@ pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     }
 }
 
-/// Returns the error for a function without an implementation here.
+/// Returns the error for a function that this module does not implement.
 pub fn unsupported(id: BuiltinId) -> FnError {
     FnError::unsupported(format!(
         "function `{}` is known but not supported yet by the interpreter",
@@ -77,10 +77,11 @@ pub fn unsupported(id: BuiltinId) -> FnError {
     ))
 }
 
-/// Calls a library function that takes no functions and draws no random numbers.
+/// Calls a library function that takes no function as an argument and draws no random numbers.
 ///
 /// # Errors
-/// Fails if an argument is outside its domain, sizes do not fit, or the function has no implementation here.
+/// Fails if an argument is outside its domain, if the sizes of the arguments do not match, or if this module does not
+/// implement the function.
 pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     let implementation = implementation(id).ok_or_else(|| unsupported(id))?;
     let argument = |i: usize| -> FnResult<&Value> {
@@ -116,10 +117,10 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// Calls a function as [`call`] does, but long computations check `halt`.
+/// Calls a function as [`call`] does, but checks `halt` during long computations.
 ///
 /// # Errors
-/// Fails if an interrupt is pending, and as [`call`] does.
+/// Fails as [`call`] does. Also fails if an interrupt is pending.
 pub fn call_under(
     halt: &Halt,
     id: BuiltinId,
@@ -138,10 +139,10 @@ pub fn call_under(
     })
 }
 
-/// Applies an operator as [`ops::binary`] does, but long computations check `halt`.
+/// Applies an operator as [`ops::binary`] does, but checks `halt` during long computations.
 ///
 /// # Errors
-/// Fails if an interrupt is pending, and as the operator does.
+/// Fails as the operator does. Also fails if an interrupt is pending.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
     let takes_long = match op {
         BinaryOp::Mul => is_long(a) && is_long(b),
@@ -159,17 +160,17 @@ pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span)
     made.map_err(|error| error.at(span))
 }
 
-/// The number of rows and columns of a matrix from which factorisations take more than a few milliseconds.
+/// The smallest number of rows and columns of a matrix whose factorisation takes more than a few milliseconds.
 const LONG_EXTENT: usize = 128;
 
-/// The number of elements from which sorting takes some tenths of a second.
+/// The smallest number of elements that take some tenths of a second to sort.
 const LONG: usize = 1 << 22;
 
-/// The number of elements from which a transform takes some hundredths of a second.
+/// The smallest number of elements that take some hundredths of a second to transform.
 const LONG_TRANSFORM: usize = 1 << 16;
 
-/// The number of elements from which distribution functions may take seconds, because a series has up to a hundred
-/// million terms.
+/// The smallest number of elements for which distribution functions may take seconds, because a series has up to a
+/// hundred million terms.
 const LONG_TAILS: usize = 256;
 
 fn is_long(value: &Value) -> bool {
@@ -190,8 +191,8 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Calls a `…_jacobian` function of the library. Returns the constrained value and the log-Jacobian, which the caller
-/// adds to the log density.
+/// Calls a library function with the suffix `_jacobian`. Returns the constrained value and the log-Jacobian, which the
+/// caller adds to the log density.
 ///
 /// # Errors
 /// Fails as [`call`] does.
@@ -202,10 +203,10 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
     }
 }
 
-/// Draws as [`draw`] does, but long computations check `halt`.
+/// Draws as [`draw`] does, but checks `halt` during long computations.
 ///
 /// # Errors
-/// Fails if an interrupt is pending, and as [`draw`] does.
+/// Fails as [`draw`] does. Also fails if an interrupt is pending.
 pub fn draw_under(
     halt: &Halt,
     id: BuiltinId,

@@ -1,4 +1,4 @@
-//! Lowers branches on conditions that depend on parameters. Both sides are lowered, and the graph selects between the
+//! Lowers branches whose conditions depend on parameters. Both sides are lowered, and the graph selects between the
 //! results.
 
 use std::rc::Rc;
@@ -16,12 +16,12 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 struct Side<'g, T> {
     outcome: Result<T, Box<EvalError>>,
     terms: E<'g>,
-    /// Nonzero for draws that the branch rejects.
+    /// A number that is nonzero for draws that the branch rejects.
     guard: E<'g>,
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
-/// The largest depth to which a sum is searched for its initial value.
+/// The largest depth to which a sum is searched for the variable's old value.
 const ADDENDS: u32 = 64;
 
 /// Returns d if `x` was computed as `old + d`.
@@ -39,7 +39,8 @@ pub(super) fn increment<'g>(x: E<'g>, old: NodeId) -> Option<E<'g>> {
                 _ => return None,
             }
         };
-        // Nodes that depend on the old value are younger than it. The search follows the older of two such operands.
+        // Nodes that depend on the old value are younger than the old value. The search follows the older of two such
+        // operands.
         let reaches = |id: NodeId| id >= old;
         let (next, rest) = match op {
             ElemOp::Add if a == old || b == old => (old, x.tape.e(if a == old { b } else { a })),
@@ -108,7 +109,7 @@ impl<'g> Lower<'_, 'g> {
         outside
     }
 
-    /// Restricts the following code to the draws that did not return at `exit`.
+    /// Restricts the code that follows to the draws that did not return at `exit`.
     pub(super) fn mask(&mut self, exit: &Exit<'g>) {
         let tape = self.tape;
         let zero = tape.constant(0.0);
@@ -238,7 +239,7 @@ impl<'g> Lower<'_, 'g> {
                             let value = self.merged(c, old.as_ref(), &x, &y, span)?;
                             Some(value.of(&self.program.var(*var).ty))
                         }
-                        // The variable is declared in one of the branches, and therefore invisible after it.
+                        // The variable is declared in one of the branches, so it is invisible after the branch.
                         (x, y) => x.or(y),
                     };
                     self.slots[slot] = merged;
@@ -261,13 +262,13 @@ impl<'g> Lower<'_, 'g> {
             && let (Ok(x), Ok(y)) = (x.e(self.tape), y.e(self.tape))
             && let (Some(a), Some(b)) = (increment(x, *old), increment(y, *old))
         {
-            // Both sides add to the variable, so the sum remains one sum, and only the increment is selected.
+            // Both sides add to the variable, so only the increment is selected, and the sum remains a single sum.
             return Ok((self.tape.e(*old) + c.select(a, b)).into());
         }
         if let (Sym::Overlay(x), Sym::Overlay(y)) = (x, y) {
             return self.merge_overlays(c, x, y).map_err(|e| e.at(span));
         }
-        // Local variables of the branches may have any shape, because they are invisible afterwards.
+        // Local variables of the branches may have any shape, because they are invisible after the branch.
         if let (Ok(a), Ok(b)) = (x.dims(), y.dims())
             && a != b
         {
@@ -319,7 +320,7 @@ impl<'g> Lower<'_, 'g> {
         let mut value = match outcome {
             Ok(value) => value,
             Err(error) if error.kind == ErrorKind::Rejected && self.exits.len() > from => {
-                // Draws that have not returned at the end of the function are rejected.
+                // Draws that reach the end of the function without a return are rejected.
                 let Some(last) = self.exits.pop() else {
                     return Err(error);
                 };

@@ -231,7 +231,7 @@ impl Lower<'_, '_> {
         Ok(value)
     }
 
-    /// `reduce_sum` becomes a single call over the whole slice. Solvers have a file of their own.
+    /// `reduce_sum` becomes a single call over the whole list. Solvers are lowered in a separate file.
     fn higher_order(&mut self, expr: &Expr, id: BuiltinId, args: &[Expr]) -> Eval<Sym> {
         let name = id.name();
         let ExprKind::FunRef(function) = &args[0].kind else {

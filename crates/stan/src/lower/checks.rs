@@ -7,7 +7,8 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
 
-/// Returns the condition under which a value violates the constraint of its declaration, or `None` if it cannot.
+/// Returns the condition under which a value violates the constraint of its declaration, or `None` if no violation is
+/// possible.
 ///
 /// # Errors
 /// Fails if a known value violates the constraint.
@@ -83,7 +84,7 @@ fn join<'g>(a: Option<E<'g>>, b: Option<E<'g>>) -> Option<E<'g>> {
     }
 }
 
-/// The condition is x < a, and NaN does not satisfy any bound.
+/// Returns the condition x < a. NaN also violates the bound.
 fn below<'g>(x: E<'g>, a: E<'g>) -> Option<E<'g>> {
     let (r, low) = (range(x), range(a));
     (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())
@@ -101,7 +102,7 @@ struct Extents<'c, 'g> {
 }
 
 impl<'g> Extents<'_, 'g> {
-    /// Nonzero for draws for which `e` is not 0 up to rounding.
+    /// Returns a number that is nonzero for draws where `e` differs from 0 by more than rounding error.
     fn far(&self, e: E<'g>) -> E<'g> {
         self.cx.num(1e-8).lt(e.abs()).sum()
     }
@@ -129,8 +130,8 @@ impl<'g> Extents<'_, 'g> {
         )
     }
 
-    /// In a Cholesky factor, elements above the diagonal are 0, diagonal elements are positive, and rows of a
-    /// correlation's factor have length 1.
+    /// Elements above the diagonal of a Cholesky factor are 0, and its diagonal elements are positive. The rows of the
+    /// factor of a correlation matrix have length 1.
     fn no_factor(&self, leaf: E<'g>, correlation: bool) -> Option<E<'g>> {
         let (cx, rows, cols) = (self.cx, self.rows, self.cols);
         let upper: Vec<u32> = (0..(rows * cols) as u32)

@@ -16,11 +16,11 @@ use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 use crate::value::ops;
 
-/// Evaluated indices, and the position and value of one index that differs between draws.
+/// The evaluated indices, with the position and value of the index that differs between draws, if there is one.
 type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
 
-/// The largest number of elements among which an index that differs between draws may choose. The graph computes all of
-/// them.
+/// The largest number of elements from which an index that differs between draws may choose. The graph computes all of
+/// these elements.
 const MOST_CHOICES: usize = 256;
 
 impl<'g> Lower<'_, 'g> {
@@ -191,7 +191,8 @@ impl<'g> Lower<'_, 'g> {
         .map_err(|e| e.at(expr.span))
     }
 
-    /// Returns the position and value of an index that differs between draws. In reported values, one index may do so.
+    /// Returns the position and value of the index that differs between draws, if there is one. Only in reported values
+    /// may an index do so, and only one.
     fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<Indices<'g>> {
         if self.random.is_none() {
             return Ok((self.indices(indices)?, None));
@@ -299,6 +300,6 @@ impl<'g> Lower<'_, 'g> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Condition<'g> {
     Known(bool),
-    /// The condition holds for draws for which this number is not 0.
+    /// The condition holds for draws where this number is not 0.
     Depends(crate::symbolic::tape::E<'g>),
 }

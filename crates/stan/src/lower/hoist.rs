@@ -1,7 +1,7 @@
-//! Hoists products with one row of the data out of a loop over the rows: `X[n] * beta`.
+//! Hoists products with a row of the data out of a loop over the rows, as in `X[n] * beta`.
 //!
-//! In an unrolled loop, each iteration would otherwise be a separate dot product. Instead, the product with all rows is
-//! computed once, as a dense product, and each iteration uses its element.
+//! Without hoisting, each iteration of an unrolled loop would compute its own dot product. With hoisting, the product
+//! with all rows is computed once as a dense product, and each iteration uses one of its elements.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::Eval;
 
-/// The smallest length of a row whose product is hoisted. Shorter rows are expanded, so that they can be merged with
-/// the surrounding expression.
+/// The smallest length of a row for which the product is hoisted. Products with shorter rows are expanded, so that they
+/// can be merged with the surrounding expression.
 const LONG: usize = 9;
 
 const RECENT: usize = 16;
@@ -52,14 +52,15 @@ impl RowPosition {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Returns `None` unless `row` is a row of the data in a loop that visits many rows, and the factor is not known.
+    /// Returns `None` unless `row` is a row of the data in a loop that visits many rows, and the factor depends on
+    /// parameters.
     pub(super) fn product_with_row(
         &mut self,
         row: &Expr,
         factor: &Expr,
         site: &Expr,
     ) -> Eval<Option<Sym>> {
-        // The factor may be evaluated again, so it must not add to the log density.
+        // The factor may be evaluated again, so its evaluation must not add to the log density.
         let plain = matches!(factor.kind, ExprKind::Var(_) | ExprKind::Index(..));
         let many = self.tape.unrolling.get() || self.in_iterations();
         if !plain || !many || self.axis.is_some() {

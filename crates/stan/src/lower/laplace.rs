@@ -1,13 +1,14 @@
-//! Laplace's approximation of latent Gaussian models. The mode is `θ = K a`, where `f(a) = a − ∂ll(K a)` is zero. All
-//! other quantities are operations on the mode, and the derivatives of the likelihood are graphs as well.
+//! Lowers Laplace's approximation of latent Gaussian models. The mode is `θ = K a`, where a is the root of `f(a) = a −
+//! ∂ll(K a)`. All other quantities are computed from the mode. The derivatives of the likelihood are also built as
+//! graphs.
 //!
-//! The search is Newton's method on `ll(K a) − ½ aᵀ K a`, where a has the size of the likelihood's derivatives for any
-//! scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after the search, in which only
-//! f depends on parameters. The root and the inverse of the Jacobian at the root are constants. If the first k
-//! derivatives of a function at the current parameters are correct, such a step makes the first k + 1 correct. If the
-//! parameters move by h, the new error is `(I − J⁻¹ ∂f) e`, whose first factor is of order h. Values, gradients and
-//! Hessian-vector products are therefore exact, and neither the n² parameters of the search nor its equations need
-//! derivatives.
+//! The search applies Newton's method to `ll(K a) − ½ aᵀ K a`. In this form, a is as large as the likelihood's
+//! derivatives for any scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after the
+//! search. In these steps, only f depends on parameters, whereas the root and the inverse of the Jacobian at the root
+//! are constants. If the first k derivatives of a at the current parameters are correct, one such step makes the first
+//! k + 1 derivatives correct: if the parameters move by h, the error e becomes `(I − J⁻¹ ∂f) e`, whose first factor is
+//! of order h. Values, gradients and Hessian-vector products are therefore exact. Neither the n² parameters of the
+//! search nor its equations need derivatives.
 
 use jensen_graph::{Graph, NodeId, Op, SolverKind, evaluate, passes};
 
@@ -258,8 +259,8 @@ impl<'g> Lower<'_, 'g> {
         let begin = if known_start.is_some_and(|zeros| zeros.iter().all(|x| *x == 0.0)) {
             start
         } else {
-            // Newton's step from a start in θ gives an a for any start. If that a is worse than 0, the search starts at
-            // 0.
+            // A Newton step from any start in θ gives a start in a. If that start is worse than a = 0, the search
+            // starts at 0.
             let start = start.held();
             let found = at(&derivatives, start, fixed);
             let off = found[1] - times(hessian_times(tape, &found[2..], unit, n, block), start);
@@ -310,8 +311,8 @@ impl<'g> Lower<'_, 'g> {
 }
 
 /// Builds the equations `a − ∂ll(K a)` (NaN if the likelihood is not finite), their Jacobian and the objective. The
-/// inputs are those of the likelihood's derivatives, with a instead of θ. K follows the first `m` parameters unless
-/// it is known.
+/// inputs are those of the likelihood's derivatives, except that a replaces θ. Unless K is known, it follows the first
+/// `m` parameters.
 fn equations(
     derivatives: &Graph,
     (n, m, block): (usize, usize, usize),
@@ -353,8 +354,8 @@ fn identity(tape: &Tape, n: usize) -> E<'_> {
     tape.vector(&unit)
 }
 
-/// Builds the likelihood, its gradient, and sums of `block` columns of its Hessian each. The columns of a sum do not
-/// overlap if the Hessian has blocks of this extent.
+/// Builds the likelihood, its gradient, and `block` sums of columns of its Hessian. If the Hessian has blocks of this
+/// extent, the nonzero elements of the columns in a sum do not overlap.
 fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     let mut graph = likelihood.clone();
     let value = graph.outputs()[0];
@@ -373,8 +374,8 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Returns whether the Hessian has entries outside its blocks. It compares the products of the Hessian and of the
-/// blocks with a vector, at a point where the Hessian is finite.
+/// Returns whether the Hessian has entries outside its blocks. The function compares the product of the Hessian and a
+/// vector with the product of the blocks and the same vector, at a point where the Hessian is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     /// The smallest difference that is not rounding error, relative to the terms of a sum.
     const TOLERANCE: f64 = 1e-6;
@@ -406,8 +407,8 @@ fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     })
 }
 
-/// Returns whether derivatives of the Hessian's columns, up to second order, contain NaNs of their own. Such NaNs
-/// mark rules without further derivatives.
+/// Returns whether the first or second derivatives of the Hessian's columns contain NaNs of their own. Such NaNs mark
+/// operations without further derivatives.
 fn ends_early(derivatives: &Graph) -> bool {
     let marked = |graph: &Graph| {
         let is_marked = |id| {

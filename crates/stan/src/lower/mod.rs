@@ -1,10 +1,10 @@
 //! Lowers a program with its data to the expression graph of its log density.
 //!
-//! Lowering evaluates the program over symbolic values: expressions that depend only on data are computed as in the
-//! interpreter, and all others become nodes of the graph. Lowering unrolls loops, inlines functions and takes branches
-//! on data. It lowers both sides of a branch on parameters and selects between the results. Each node carries the
-//! source expression from which it comes, so that the copies of a loop body can be recognised and merged into vector
-//! operations.
+//! Lowering evaluates the program over symbolic values. Expressions that depend only on data are computed as in the
+//! interpreter, and all other expressions become nodes of the graph. Lowering unrolls loops, inlines functions, and
+//! follows only one side of a branch if the condition depends only on data. If the condition depends on parameters,
+//! lowering processes both sides and selects between the results. Each node carries the source expression from which it
+//! was created, so that the copies of a loop body can be recognised and merged into vector operations.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -62,13 +62,13 @@ pub struct LowerOptions {
     pub propto: bool,
     /// Whether to add the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// The largest number of nodes during construction. Half of it, but at least 10⁷, also limits the executed
-    /// statements and iterations.
+    /// The largest number of nodes during construction. The number of executed statements and iterations is limited to
+    /// half of this number, but to no less than 10⁷.
     pub node_limit: usize,
 }
 
 impl Default for LowerOptions {
-    /// Returns the options for the full density with Jacobian, from at most 2·10⁷ nodes.
+    /// Returns options for the full density with the log-Jacobian, in a graph of at most 2·10⁷ nodes.
     fn default() -> Self {
         LowerOptions {
             propto: false,
@@ -95,7 +95,8 @@ pub struct Lowered {
 /// The reason why no graph can be built for a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowerError {
-    /// The kind of the problem. The interpreter may still evaluate [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`].
+    /// The kind of the problem. After an error of kind [`ErrorKind::Unsupported`] or [`ErrorKind::Limit`], the
+    /// interpreter may still be able to evaluate the program.
     pub kind: ErrorKind,
     /// The location of the construct in the source.
     pub span: Span,
@@ -123,26 +124,26 @@ impl From<Box<EvalError>> for LowerError {
 
 const DEPTH_LIMIT: u32 = 1000;
 
-/// The limit is half of the node limit if that is larger.
+/// The largest number of executed statements and iterations, unless half of the node limit is larger.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// The number of steps between two checks of the interrupt.
 const ASK_EVERY: u64 = 256;
 
-/// The size of a stack for [`DEPTH_LIMIT`] levels, in bytes. Only the pages that are touched use memory.
+/// The size of a stack for [`DEPTH_LIMIT`] levels, in bytes. Only the pages that are used need memory.
 #[cfg(not(target_family = "wasm"))]
 const STACK: usize = 256 << 20;
 
 /// Builds the expression graph of the log density.
 ///
 /// # Errors
-/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these
-/// data at any parameters.
+/// Fails if the program applies an unsupported construct to parameters, if the graph would exceed the node limit, or if
+/// the program fails for these data at every value of the parameters.
 pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
     with_stack(|| lower_here(bound, options))
 }
 
-/// Runs `lower` on a separate thread, because recursion follows the nesting of the program and needs a large stack.
+/// Runs `lower` on a separate thread with a large stack, because the recursion follows the nesting of the program.
 #[cfg(not(target_family = "wasm"))]
 fn with_stack<T: Send>(
     lower: impl FnOnce() -> Result<T, LowerError> + Send,
@@ -166,7 +167,7 @@ fn with_stack<T: Send>(
     })
 }
 
-/// For platforms without threads. Programs that are nested too deeply for a browser's stack fail there.
+/// For platforms without threads. A program that is nested too deeply for a browser's stack fails on these platforms.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
     lower()
@@ -225,9 +226,10 @@ struct Unrolled {
     apart: Option<EvalError>,
 }
 
-/// A `return` under a condition that depends on parameters. The code after it applies only to the other draws.
+/// A `return` under a condition that depends on parameters. The code after it applies only to draws for which the
+/// condition does not hold.
 struct Exit<'g> {
-    /// 1 for draws for which the function has returned.
+    /// A number that is 1 for draws where the function has returned.
     condition: E<'g>,
     value: Option<Sym>,
     /// The number of terms of the log density before the `return`.
@@ -255,7 +257,7 @@ struct Lower<'p, 'g> {
     /// `None` where random numbers are not allowed.
     random: Option<random::Random>,
     address: Address,
-    /// Identifies the chain of calls from which nodes come. It is mixed into their provenance.
+    /// Identifies the chain of calls that creates nodes. It is mixed into the provenance of these nodes.
     site_base: u32,
     depth: u32,
     steps: u64,
@@ -370,7 +372,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(())
     }
 
-    /// The value is NaN for draws for which a guard is nonzero.
+    /// The log density is NaN for draws where a guard is nonzero.
     fn log_density(&mut self) -> NodeId {
         let tape = self.tape;
         tape.graph.borrow_mut().set_site(0);

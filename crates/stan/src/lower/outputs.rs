@@ -13,19 +13,20 @@ use crate::value::column_major;
 use crate::value::error::{FnError, FnResult};
 use crate::value::sized::{Part, Sized, part_of};
 
-/// The interpreter evaluates programs with larger graphs.
+/// Programs with larger graphs are left to the interpreter.
 const NODE_LIMIT: usize = 4_000_000;
 
-/// The reported values of a program with its data, as a graph, and the random numbers that this graph receives.
+/// The graph of a program's reported values, and the random numbers that this graph receives.
 #[derive(Clone, Debug)]
 pub struct LoweredOutputs {
     /// The graph of the reported values. Input 0 contains the unconstrained coordinates, and the other inputs receive
-    /// random numbers. The first outputs are the arguments of each stage. The reported values follow, in the order of
-    /// [`BoundModel`]'s variables. The last output is nonzero if the program rejects the draw.
+    /// random numbers. The first outputs are the arguments of the calls in each stage. The next outputs are the
+    /// reported values, in the order of [`BoundModel`]'s variables. The last output is nonzero if the program rejects
+    /// the draw.
     pub graph: Graph,
-    /// The standard random numbers. They are drawn first.
+    /// The calls that draw standard random numbers. These numbers are drawn before the first stage.
     pub standard: Vec<StandardCall>,
-    /// The calls of library functions in each stage. A stage may depend on the numbers of earlier ones.
+    /// The calls of library functions in each stage. A stage may depend on the random numbers of earlier stages.
     pub stages: Vec<Vec<LibraryCall>>,
     /// Whether each reported value is the same for every draw.
     pub known: Vec<bool>,
@@ -34,8 +35,8 @@ pub struct LoweredOutputs {
 /// Builds the graph of the reported values.
 ///
 /// # Errors
-/// Fails if the program uses a construct without a form over the graph, depends on a draw in ways that only the
-/// interpreter can follow, or fails for these data.
+/// Fails if the program uses a construct that cannot be expressed in the graph, if it depends on a draw in a way that
+/// only the interpreter can follow, or if it fails for these data.
 pub fn lower_outputs(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     with_stack(|| lower_here(bound))
 }

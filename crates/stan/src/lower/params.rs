@@ -1,4 +1,4 @@
-//! Lowers parameters: maps unconstrained coordinates to constrained values, with the log-Jacobian.
+//! Lowers parameters: maps the unconstrained coordinates to constrained values, and computes the log-Jacobian.
 //!
 //! The maps themselves are in [`crate::symbolic::transforms`].
 
@@ -14,7 +14,7 @@ use crate::value::sized::{Part, Sized, parts};
 /// Returns the extents of a declared type.
 ///
 /// # Errors
-/// Fails for tuples, and for complex numbers, whose parts have their own extents.
+/// Fails for tuples, and for complex numbers, because their parts have separate extents.
 pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
     let (array, inner) = ty.unwind();
     let leaf = match inner {

@@ -1,8 +1,9 @@
 //! Lowers the random numbers of generated quantities.
 //!
-//! A graph does not draw random numbers but receives them as inputs. If a formula computes them from standard numbers,
-//! the caller draws the standard numbers in advance. Other library calls need their arguments first, and expressions
-//! need the numbers on which they depend, so evaluation proceeds in stages.
+//! A graph does not draw random numbers but receives them as inputs. If a formula computes a random number from
+//! standard random numbers, the caller draws the standard numbers in advance. All other random numbers come from
+//! library calls, whose arguments must be computed first. The arguments and other expressions may themselves depend on
+//! random numbers, so the graph is evaluated in stages.
 
 use jensen_graph::{NodeId, Op};
 
@@ -17,10 +18,10 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// The number is limited because each stage recomputes the results of the earlier stages.
+/// The largest number of stages. Each stage recomputes the results of the earlier stages, so many stages are slow.
 const MOST_STAGES: usize = 8;
 
-/// Later inputs are larger.
+/// The smallest size of the first input. Later inputs are larger.
 const FIRST_INPUT: usize = 64;
 
 /// A distribution without parameters.
@@ -34,7 +35,7 @@ pub enum Standard {
     Exponential,
 }
 
-/// A range of numbers in an input of the graph.
+/// A range of the numbers in an input of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// The index of the input.
@@ -59,14 +60,14 @@ pub enum Argument {
     },
 }
 
-/// A call that needs standard numbers.
+/// A call that needs numbers from a standard distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
     /// The address of the call.
     pub address: Address,
     /// The distribution of the numbers.
     pub of: Standard,
-    /// The inputs that receive the numbers.
+    /// The position in the inputs at which the graph receives the numbers.
     pub to: Numbers,
 }
 
@@ -79,9 +80,9 @@ pub struct LibraryCall {
     pub function: BuiltinId,
     /// The arguments of the call.
     pub args: Vec<Argument>,
-    /// The index of a result of the stage that is 0 for draws that skip the call.
+    /// The index of the stage's result that is 0 for draws that skip the call.
     pub taken: Option<usize>,
-    /// The inputs that receive the numbers.
+    /// The position in the inputs at which the graph receives the numbers.
     pub to: Numbers,
 }
 
@@ -307,7 +308,8 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// Returns the category whose interval between cumulative sums of `weights` contains the uniform number `u`.
+/// Returns the category that the uniform number `u` selects. Category k is selected if `u` lies between the cumulative
+/// sums of `weights` before and after k.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),

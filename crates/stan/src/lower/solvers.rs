@@ -1,5 +1,5 @@
 //! Lowers calls of solvers. The passed function is lowered once, to a separate graph. Arguments of the call that depend
-//! on parameters of the program become parameters of this graph, and data become constants in it.
+//! on the program's parameters become parameters of this graph, and arguments that are data become constants.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -69,7 +69,7 @@ pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// Returns `value` for use inside the body, where its parts that depend on parameters are elements of `p`, starting at
+/// Returns `value` for use inside the body. The parts that depend on parameters become elements of `p`, starting at
 /// `at`.
 pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
@@ -143,7 +143,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Lowers a body over a clock, states and parameters. The rates are NaN where the function rejects.
+    /// Lowers a body with a clock, states and parameters as inputs. Where the function rejects, the rates are NaN.
     pub(super) fn body(
         &mut self,
         inputs: [usize; 3],
@@ -397,7 +397,8 @@ impl<'p, 'g> Lower<'p, 'g> {
             relative: integral_tolerance(tolerance).map_err(at)?,
         };
         let body = self.body([NODE, 0, m + 2], |lower, [node, _, p]| {
-            // Limits that are data are not parameters, so an infinite slope at such a limit cannot affect a derivative.
+            // Limits that are data are not parameters, so an infinite derivative at such a limit cannot affect other
+            // derivatives.
             let limit = |k: usize, known: Option<f64>| known.map_or_else(|| p.at(k), |x| p.num(x));
             let abscissa = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
             let mut args = vec![abscissa.x.into(), abscissa.distance.into()];
@@ -459,7 +460,8 @@ struct QuadratureNode<'h> {
     /// The signed distance of the point to the nearer limit, or NaN if a limit is infinite.
     distance: E<'h>,
     counts: E<'h>,
-    /// Nonzero if the node lies between the limits and is not rounded onto one of them.
+    /// A number that is nonzero if the node lies between the limits and rounding does not move it onto one of the
+    /// limits.
     within: E<'h>,
 }
 

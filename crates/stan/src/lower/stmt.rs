@@ -25,7 +25,7 @@ pub(super) enum Flow {
     Return(Option<Sym>),
 }
 
-/// The smallest size of a number in memory, in bytes.
+/// The smallest number of bytes that a number needs in memory.
 const BYTES: usize = 16;
 
 impl<'g> Lower<'_, 'g> {
@@ -380,7 +380,7 @@ impl<'g> Lower<'_, 'g> {
                 Sized::ComplexMatrix(n, self.extent(m, outer * n as f64, name)?)
             }
             SizedType::Array(n, inner) => {
-                // An element is a value unless it is a number.
+                // Unless an element is a number, it is stored as a value of its own.
                 let copies = match **inner {
                     SizedType::Int | SizedType::Real => outer,
                     _ => outer * (size_of::<Sym>() as f64 / BYTES as f64),

@@ -1,4 +1,4 @@
-//! Tests whether a program can be lowered, without data.
+//! Tests whether a program can be lowered, using made-up data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,18 +32,19 @@ const TRIALS: [Invention; 4] = [
     },
 ];
 
-/// The number of steps of the interpreter, and of nodes of a graph, after which a trial is abandoned.
+/// The number of interpreter steps, or of graph nodes, after which a trial is abandoned.
 const MOST: u64 = 1_000_000;
 
-/// The size of one value, in bytes, above which a trial with generated data is abandoned.
+/// The size of one value, in bytes, above which a trial with made-up data is abandoned.
 const ROOM: u64 = 256 << 20;
 
-/// The number of checks of the interrupt after which a trial is abandoned. There is one check every few hundred steps.
+/// The number of checks of the interrupt after which a trial is abandoned. A check occurs every few hundred steps.
 const PATIENCE: u64 = 4_000;
 
-/// Returns the constructs of a correct program that lowering rejects. The program is lowered with made-up data that
-/// satisfy its declarations. A construct is an error if lowering rejects it for all such data, and a warning if
-/// lowering rejects it for some. Data for which the program fails for other reasons do not count.
+/// Returns the constructs of a correct program that lowering rejects. The program is lowered with several sets of
+/// made-up data that satisfy its declarations. If lowering rejects a construct for all of these data, the construct is
+/// an error. If lowering rejects it for only some of them, the construct is a warning. Made-up data for which the
+/// program fails for another reason are ignored.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
         &TRIALS[..1]
@@ -78,7 +79,7 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
 
 fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
     let own = program.data.is_empty();
-    // A failure that would also end a fit. It is neither the limit of the trial, nor caused by made-up data.
+    // This failure would also end a fit. It is caused neither by the limits of the trial nor by made-up data.
     let fails = |kind| own && matches!(kind, ErrorKind::Failed | ErrorKind::Excess);
     let bind = |seed| interpreter(own, seed).bind_invented(program.clone(), what);
     let bound = match bind(0) {

@@ -6,7 +6,7 @@ use crate::syntax::ast::{
     Stmt, StmtKind, Truncation, UnsizedBase, UnsizedType,
 };
 
-/// Shows the tree as Stan code with all parentheses. Parsing the result gives the same text again.
+/// Shows the tree as Stan code with all parentheses. Parsing the result and showing it again gives the same text.
 pub fn print_tree(program: &Program) -> String {
     let mut out = Lines::default();
     if !program.functions.is_empty() {

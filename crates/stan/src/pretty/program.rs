@@ -6,9 +6,9 @@ use crate::program::{
     Message, Program, SizedType, Stmt, StmtKind, Tilde, Type, UnaryOp, VarId, VariablePart,
 };
 
-/// Shows the program in a notation close to Stan. Every variable and every user function has its number, as in `x#3`
-/// and `f@1`. Conversions are explicit, as in `real(n#0)`. Density calls without constants end in `!`. Declarations
-/// show the level of the variable.
+/// Shows the program in a notation close to Stan. Every variable and every user function is shown with its number, as
+/// in `x#3` and `f@1`. Conversions are explicit, as in `real(n#0)`. A density call that drops constants ends in `!`.
+/// Declarations show the level of the variable.
 pub fn print_program(program: &Program) -> String {
     let printer = Printer { program };
     let mut out = Lines::default();

@@ -1,16 +1,16 @@
-//! Names dimensions after the variables in declared sizes.
+//! Names the dimensions of variables after the variables that occur in their declared sizes.
 
 use std::collections::BTreeMap;
 
 use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind};
 
 impl Program {
-    /// Returns, for each variable, the names of the variables that are its declared sizes: `["J", "K"]` for
-    /// `matrix[J, K] x` and `array[J] vector[K] x`. A size that is another expression or that is itself a reported
-    /// variable has no name.
+    /// Returns, for each variable, the names of the variables that its declaration uses as sizes. For `matrix[J, K] x`
+    /// and `array[J] vector[K] x`, these are `["J", "K"]`. A size has no name if it is any other expression, or if it
+    /// is itself a reported variable.
     ///
-    /// The map covers data, parameters, transformed parameters and generated quantities. It omits tuples and complex
-    /// numbers, whose values and declarations have different dimensions.
+    /// The map covers data, parameters, transformed parameters and generated quantities. Tuples and complex numbers are
+    /// omitted, because the dimensions of their values differ from the declared dimensions.
     pub fn dimension_names(&self) -> BTreeMap<String, Vec<Option<String>>> {
         let blocks = [&self.transformed_parameters, &self.generated_quantities];
         let computed = blocks.into_iter().flatten().filter_map(declared);
@@ -29,7 +29,7 @@ impl Program {
     }
 }
 
-/// The variables of these blocks are known before any draw, so that they are not part of a draw.
+/// Variables of these blocks are known before any draw, so they are not part of a draw.
 fn known(block: BlockKind) -> bool {
     matches!(block, BlockKind::Data | BlockKind::TransformedData)
 }

@@ -2,8 +2,8 @@
 
 use super::{Function, Program, Stmt, StmtKind, VarId};
 
-/// Returns the variables of each function: its arguments and the declarations in its body. A recursive call saves the
-/// variables of its caller.
+/// Returns the variables of each function, which are its arguments and the variables that its body declares. A
+/// recursive call saves the variables of its caller.
 pub fn function_locals(program: &Program) -> Vec<Vec<VarId>> {
     program
         .functions

@@ -5,13 +5,13 @@ use super::{
     StmtKind, VarId,
 };
 
-/// Calls `f` with each variable that these statements read and the location of the read, including reads in the sizes
-/// and bounds of declarations.
+/// Calls `f` with each variable that these statements read, and with the location of the read. The sizes and bounds of
+/// declarations are also reads.
 pub fn each_read(stmts: &[Stmt], f: &mut dyn FnMut(VarId, Span)) {
     stmts.iter().for_each(|stmt| statement(stmt, f));
 }
 
-/// Calls `f` with each variable that an expression reads and the location of the read.
+/// Calls `f` with each variable that an expression reads, and with the location of the read.
 pub fn each_read_of(expr: &Expr, f: &mut dyn FnMut(VarId, Span)) {
     let mut all = |parts: &[Expr]| parts.iter().for_each(|part| each_read_of(part, f));
     match &expr.kind {
@@ -60,7 +60,7 @@ fn indices(indices: &[Index], f: &mut dyn FnMut(VarId, Span)) {
     }
 }
 
-/// Returns all size expressions of a type, starting with the outermost.
+/// Returns all size expressions of a type, starting with the outermost dimension.
 pub fn sizes(ty: &SizedType) -> Vec<&Expr> {
     match ty {
         SizedType::Vector(n)

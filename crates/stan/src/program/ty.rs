@@ -23,9 +23,9 @@ pub enum Type {
     ComplexRowVector,
     /// `complex_matrix`
     ComplexMatrix,
-    /// One array dimension over an element type: `array[,] int` is `Array(Array(Int))`.
+    /// An array of elements of the given type. `array[,] int` is `Array(Array(Int))`.
     Array(Box<Type>),
-    /// `tuple(…)`. Variables have two or more components.
+    /// `tuple(…)`. A tuple variable has at least two components.
     Tuple(Vec<Type>),
     /// The result of a function without a return value.
     Void,
@@ -38,7 +38,7 @@ pub enum Type {
 pub struct FunctionType {
     /// The parameter types, in order.
     pub params: Vec<ParamType>,
-    /// The result type. It is [`Type::Void`] for a function that is used as a statement.
+    /// The result type, which is [`Type::Void`] for a function that is used as a statement.
     pub result: Type,
 }
 
@@ -47,12 +47,13 @@ pub struct FunctionType {
 pub struct ParamType {
     /// The type of the parameter.
     pub ty: Type,
-    /// [`Level::Data`] if the parameter takes only arguments that do not depend on parameters (the `data` qualifier).
+    /// [`Level::Data`] if the arguments for this parameter must not depend on the model's parameters (the `data`
+    /// qualifier).
     pub level: Level,
 }
 
 impl Type {
-    /// Returns this type below `depth` array dimensions.
+    /// Returns the type of an array with `depth` dimensions whose elements have this type.
     pub fn array(self, depth: usize) -> Type {
         (0..depth).fold(self, |ty, _| Type::Array(Box::new(ty)))
     }
@@ -77,7 +78,7 @@ impl Type {
         *self.unwind().1 == Type::Int
     }
 
-    /// Returns whether every scalar of the type is an `int`. The value of such a type never depends on parameters.
+    /// Returns whether every scalar in the type is an `int`. A value of such a type never depends on parameters.
     pub fn is_discrete(&self) -> bool {
         match self.unwind().1 {
             Type::Int => true,
@@ -152,11 +153,12 @@ impl fmt::Display for ParamType {
     }
 }
 
-/// Whether a value can depend on parameters. `Data < Param`, so `max` combines levels.
+/// Whether a value can depend on parameters. `Data` is less than `Param`, so the level of a combination is the maximum
+/// of the levels.
 ///
-/// The level is static, as in Stan itself. A local real of the model block is `Param` even if it is only ever assigned
-/// data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know the value of a
-/// variable may be more precise.
+/// The level is static, as in Stan itself. A local real variable of the model block is `Param` even if only data are
+/// ever assigned to it, and a real argument of a function is `Param` unless it is declared `data`. An evaluator that
+/// knows the value of a variable may be more precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The value is known as soon as the data are known.

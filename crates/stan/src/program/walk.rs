@@ -4,7 +4,7 @@ use super::{Access, Constraint, Decl, Expr, ExprKind, Index, LValue, Message};
 use super::{SizedType, Stmt, StmtKind};
 
 impl Index {
-    /// Returns the expressions in the index.
+    /// Returns the expressions that occur in the index.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Index::All => Vec::new(),
@@ -41,7 +41,7 @@ impl Expr {
         }
     }
 
-    /// Visits the expression and its subexpressions. An expression precedes its subexpressions.
+    /// Visits the expression and its subexpressions. Each expression is visited before its subexpressions.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         see(self);
         for child in self.children() {
@@ -121,7 +121,7 @@ impl Decl {
 }
 
 impl Stmt {
-    /// Visits the statement and the statements that it contains. A statement precedes its contents.
+    /// Visits the statement and the statements that it contains. Each statement is visited before its contents.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Stmt)) {
         see(self);
         match &self.kind {
@@ -143,7 +143,7 @@ impl Stmt {
         }
     }
 
-    /// Visits the expressions of the statement itself, and their subexpressions.
+    /// Visits the expressions of the statement itself and their subexpressions, but not those of contained statements.
     pub fn visit_exprs<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match &self.kind {
             StmtKind::Decl(decl) => decl.visit(see),

@@ -1,4 +1,4 @@
-//! Complex values, stored as their real and imaginary parts side by side.
+//! Complex values, which are stored as a real part and an imaginary part.
 
 use std::rc::Rc;
 
@@ -93,7 +93,7 @@ impl Sym {
         }
     }
 
-    /// Returns the parts of a value converted to complex. The imaginary part of a real value is zero.
+    /// Converts the value to a complex value and returns its parts. The imaginary part of a real value is zero.
     pub fn as_complex(&self) -> [Sym; 2] {
         self.parts().unwrap_or_else(|| {
             let zeros = match self.dims() {

@@ -1,5 +1,5 @@
-//! Checks that arguments of functions and distributions are in their domains. Errors about known values and about
-//! rejected draws have the same wording.
+//! Checks that the arguments of functions and distributions are in their domains. Errors about known values use the
+//! same wording as errors about rejected draws.
 
 use super::known;
 use super::tape::E;
@@ -61,7 +61,7 @@ impl Domain {
 /// Checks that an argument of `function` is in its domain.
 ///
 /// # Errors
-/// Fails if the value is outside, which rejects the point.
+/// Fails if a value is outside the domain, which rejects the point.
 pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<()> {
     for (i, v) in x.iter().enumerate() {
         if !domain.contains(*v) {
@@ -100,18 +100,18 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
     }
 }
 
-/// Checks the known values of an argument whose formula is NaN outside the domain, so that it needs no guard.
+/// Checks the known values of an argument that needs no guard, because its formula is NaN outside the domain.
 ///
 /// # Errors
-/// Fails if a known value is outside.
+/// Fails if a known value is outside the domain.
 pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
     check_known(function, e, what, domain).map(|_| ())
 }
 
-/// Checks the domain of an argument, and rejects draws for which it is outside.
+/// Checks the domain of an argument, and rejects the draws for which the argument is outside the domain.
 ///
 /// # Errors
-/// Fails if a known value is outside.
+/// Fails if a known value is outside the domain.
 pub fn guard(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
     if check_known(function, e, what, domain)? {
         return Ok(());

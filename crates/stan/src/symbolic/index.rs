@@ -13,7 +13,7 @@ use crate::value::index::{self, Idx, IndexError};
 pub enum Pos {
     /// A single position.
     One(usize),
-    /// The positions from the first number up to, but excluding, the second.
+    /// The positions from the first number up to the second number, which is excluded.
     Span(usize, usize),
     /// The positions in a list.
     List(Vec<usize>),
@@ -69,7 +69,7 @@ fn invalid(error: &IndexError) -> FnError {
     FnError::invalid(error.to_string())
 }
 
-/// The storage positions that an index selects, in storage order of the part, with the extents of the part.
+/// The storage positions that an index selects, in the storage order of the selected part, and the extents of the part.
 struct Selection {
     offsets: Vec<usize>,
     dims: Dims,
@@ -228,7 +228,7 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
 /// Creates an array of these elements.
 ///
 /// # Errors
-/// Fails if reals of different shapes are among them.
+/// Fails if the elements contain reals of different shapes.
 pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
     if parts.iter().any(|p| p.parts().is_some()) {
         let (re, im): (Vec<Sym>, Vec<Sym>) = parts.iter().map(|p| p.as_complex().into()).unzip();
@@ -264,7 +264,7 @@ pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
 /// A step into a container.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Indices, with the type of the part that they select.
+    /// Indices, together with the type of the part that they select.
     Index(Vec<Idx>, Type),
     /// A tuple component, counted from 0.
     Component(usize),
@@ -306,7 +306,7 @@ fn shape_error(expected: &str, found: &Sym) -> FnError {
     ))
 }
 
-/// Checks that `new` may replace a whole variable with the value `old`.
+/// Checks that `new` may replace the value `old` of a whole variable.
 pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
     if let (Some([old, _]), Some([new, _])) = (old.parts(), new.parts()) {
         return check_shape(&old, &new);
@@ -328,7 +328,7 @@ pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
 /// Assigns `new` to the part of `target` at the end of a path.
 ///
 /// # Errors
-/// Fails if an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds, or if the part and `new` have different shapes.
 pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnResult<()> {
     match path.split_first() {
         None => {
@@ -360,7 +360,7 @@ pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnRes
 /// Assigns `new` to the part of `target` that `idx` selects.
 ///
 /// # Errors
-/// Fails if an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds, or if the part and `new` have different shapes.
 pub fn set(tape: &Tape, target: &mut Sym, idx: &[Idx], new: Sym) -> FnResult<()> {
     if let Sym::Data(value) = target {
         if let Some(known) = new.known() {

@@ -1,5 +1,5 @@
-//! Derives the sign and range of a value from the operations that compute it. A condition that always holds does not
-//! need a guard.
+//! Derives the sign and the range of a value from the operations that compute the value. If a condition is known to
+//! hold, it needs no guard.
 
 use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 
@@ -118,7 +118,7 @@ fn symmetric(g: &Graph, id: NodeId, n: u32, depth: u32) -> bool {
             (0..n * n).all(|at| index[at as usize] == index[mirror(at) as usize])
         }
         Op::Scatter(maps) => {
-            // Only diagonal elements are added.
+            // Elements are only added to the diagonal.
             args.iter().zip(maps).all(|(_, map)| match map {
                 jensen_graph::ops::ScatterMap::Index(index) => {
                     g.index_data(index).iter().all(|at| at % n == at / n)

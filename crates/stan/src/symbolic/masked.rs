@@ -1,8 +1,9 @@
 //! Protects operations on the untaken side of a branch.
 //!
-//! The graph computes both sides of a branch on parameters for every draw. The untaken side has weight 0, also in the
-//! gradient. If a function is undefined there or has an infinite slope, however, 0 times that slope is NaN. For draws
-//! that skip the branch, a valid number therefore replaces the arguments of such functions.
+//! The graph computes both sides of a branch on parameters for every draw. The side that is not taken has weight 0 in
+//! the value and in the gradient. If a function on that side is undefined or has an infinite derivative, however, 0
+//! times the derivative is NaN. For draws that skip the branch, the arguments of such functions are therefore replaced
+//! by a valid number.
 
 use jensen_graph::ElemOp;
 

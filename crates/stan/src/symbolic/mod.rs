@@ -1,4 +1,4 @@
-//! Values that depend on parameters: expressions over the graph under construction, and library functions of them.
+//! Values that depend on parameters: expressions in the graph under construction, and library functions of them.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -7,7 +7,7 @@ use jensen_graph::NodeId;
 use crate::program::VarId;
 use crate::symbolic::value::{Cell, Dims};
 
-/// An element of a container at a position that iterations index.
+/// An element of a container, at a position that iterations index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum At {
     /// The element is the same in every iteration.
@@ -23,7 +23,7 @@ pub struct Overlay {
     pub var: VarId,
     /// The extents of the container.
     pub dims: Rc<Dims>,
-    /// The placeholder for the elements before the loop.
+    /// The placeholder for the elements that the container had before the loop.
     pub stand_in: NodeId,
     /// The written elements, each with its position, in the order of writing.
     pub entries: Rc<Vec<(At, Cell)>>,

@@ -1,11 +1,12 @@
-//! Builds the graph, with an expression type for code that reads like formulas.
+//! Builds the graph, and defines an expression type whose operators make code resemble formulas.
 //!
-//! [`E`] and `jensen_graph::Expr` are both nodes with operators, but they serve different languages. `Expr` is for log
-//! densities written in Rust: it owns its graph, marks each node with its caller's line, and keeps the first error with
-//! that location. [`E`] carries the location in the Stan program, replaces arguments on the untaken side of a branch
-//! (`masked`), computes numbers that are known for each record at once, and simplifies the argument of `log`. It also
-//! keeps a factor in an unrolled loop, so that iterations can be merged again. Both share the operations in
-//! `jensen_graph`, with their shapes, values and derivatives.
+//! [`E`] and `jensen_graph::Expr` both wrap a node and overload operators, but they serve different languages. `Expr`
+//! is for log densities that are written in Rust. It owns its graph, marks each node with the caller's line, and keeps
+//! the first error together with that line. [`E`] is for Stan programs. Its nodes carry their location in the program.
+//! [`E`] protects arguments on the side of a branch that is not taken (`masked`), and it simplifies the argument of
+//! `log`. If the arguments of an operation are known for each record, it evaluates the operation immediately. In an
+//! unrolled loop, it keeps known factors of a product even if they are 0 or 1, so that the iterations can be merged
+//! again. Both types use the operations of `jensen_graph`, which define shapes, values and derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -21,31 +22,31 @@ use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, S
 pub struct Tape {
     /// The graph.
     pub graph: RefCell<Graph>,
-    /// Scalars that are nonzero for rejected draws.
+    /// Scalars that are nonzero for the draws that must be rejected.
     pub guards: RefCell<Vec<NodeId>>,
-    /// Whether a loop is being unrolled. Short containers are then handled element by element.
+    /// Whether a loop is being unrolled. If so, short containers are handled element by element.
     pub unrolling: Cell<bool>,
-    /// A number that is nonzero for draws that execute the current code, or `None` if all draws do.
+    /// A scalar that is nonzero for the draws that execute the current code, or `None` if every draw executes it.
     pub taken: Cell<Option<NodeId>>,
-    /// The values with a location and a scale.
+    /// The values to which the program gives a location and a scale.
     pub scattered: RefCell<Vec<Scattered>>,
-    /// Values together with the vector of which they are a rotation. If that vector has location 0 and a common scale,
-    /// the values do too.
+    /// Pairs of values and a vector that was rotated to compute them. If the vector has location 0 and the same scale
+    /// for all elements, so do the values.
     pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
     /// The known facts about containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
     /// The number of records, if the data are exchangeable.
     pub records: Cell<Option<usize>>,
-    /// The first operation since the last check that has no form for one value per record.
+    /// The first operation since the last check that cannot be applied to one value per record.
     pub fault: RefCell<Option<&'static str>>,
-    /// The interrupt and the largest number of nodes, which calls that add nodes for each element check.
+    /// The interrupt, and the largest number of nodes. Calls that add nodes for each element check both.
     pub limits: RefCell<(Halt, Option<usize>)>,
     /// The placeholder that [`Tape::no_form`] returns, and the number of records for which it was created.
     nothing: Cell<Option<(usize, NodeId)>>,
 }
 
 impl Tape {
-    /// Ends a call that adds nodes for each element.
+    /// Checks whether a call that adds nodes for each element may continue.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Limit`](crate::value::error::ErrorKind::Limit) if an interrupt is pending or the graph
@@ -68,7 +69,7 @@ impl Tape {
         E { tape: self, id }
     }
 
-    /// Records values with location 0 and scale 1.
+    /// Records that these values have location 0 and scale 1.
     pub fn note_unit(&self, values: NodeId) {
         self.scattered.borrow_mut().push(Scattered {
             values,
@@ -96,8 +97,7 @@ impl Tape {
         self.e(self.graph.borrow_mut().record(values, 1))
     }
 
-    /// Creates known numbers. If `like` is true, they are a column with one number per record, and otherwise a
-    /// vector.
+    /// Creates a column with one number per record if `like` is true, and a vector otherwise. All numbers are known.
     pub fn known(&self, values: &[f64], like: bool) -> E<'_> {
         if like {
             self.column(values)
@@ -106,7 +106,7 @@ impl Tape {
         }
     }
 
-    /// The result is known for each record if the arguments are.
+    /// If all arguments are known for each record, so is the result.
     fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
         let mixed = {
             let g = self.graph.borrow();
@@ -116,7 +116,8 @@ impl Tape {
             };
             args.iter().any(|id| g.shape(*id).record) && args.iter().any(whole)
         };
-        // A value without a form must not be folded, because the resulting numbers would look like any other value.
+        // The placeholder of an operation without a form must not be folded, because the resulting numbers would be
+        // indistinguishable from valid numbers.
         if mixed || self.fault.borrow().is_some() {
             return self.no_form("an operation on a whole vector").id;
         }
@@ -147,15 +148,15 @@ impl Tape {
         }
     }
 
-    /// Returns which records execute the current code, if data decide this. The number is nonzero for each record
-    /// that does. There may be one number for all records.
+    /// Returns which records execute the current code, or `None` if this is unknown or there are no records. Each
+    /// number is nonzero if its record executes the code. A single number applies to all records.
     pub fn comes_by(&self) -> Option<Vec<f64>> {
         self.records.get()?;
         self.e(self.taken.get()?).data()
     }
 
-    /// Records that an operation has no form for one value per record. Returns a value of one record, without
-    /// accessible elements, that replaces the result.
+    /// Records that an operation cannot be applied to one value per record. Returns a placeholder for the operation's
+    /// result.
     pub fn no_form(&self, what: &'static str) -> E<'_> {
         self.fault.borrow_mut().get_or_insert(what);
         let Some(count) = self.records.get() else {
@@ -182,7 +183,7 @@ impl Tape {
         self.e(self.graph.borrow_mut().concat(&ids))
     }
 
-    /// Adds values of one shape (scalars broadcast) in a balanced tree.
+    /// Adds values in a balanced tree. All values have the same shape, except that scalars broadcast.
     pub fn add_all<'g>(&'g self, terms: &[E<'g>]) -> E<'g> {
         match *terms {
             [] => self.constant(0.0),
@@ -219,8 +220,8 @@ fn known_numbers(g: &Graph, id: NodeId) -> Option<&[f64]> {
     }
 }
 
-/// A value of the graph. Scalars broadcast in every elementwise operation. Containers must have equal lengths, which
-/// callers check first.
+/// A value of the graph. Scalars broadcast in every elementwise operation. Callers must check beforehand that
+/// containers have equal lengths.
 #[derive(Clone, Copy, Debug)]
 pub struct E<'g> {
     /// The tape on which the node is recorded.
@@ -306,7 +307,7 @@ impl<'g> E<'g> {
         normal_cdf => NormalCdf;
         /// Returns log Φ(x).
         log_normal_cdf => LogNormalCdf;
-        /// Returns log Φ(x) for x ≥ 0, and log Φ(x) + x²/2 below zero.
+        /// Returns log Φ(x) for x ≥ 0, and log Φ(x) + x²/2 for x < 0.
         log_normal_scaled => LogNormalScaled;
         /// Returns tanh x.
         tanh => Tanh;
@@ -316,10 +317,10 @@ impl<'g> E<'g> {
         sin => Sin;
         /// Returns arctan x.
         atan => Atan;
-        /// Returns x if it is finite and 0 otherwise, without a derivative. It is the shift in a log-sum-exp, on
-        /// which the result does not depend.
+        /// Returns x if x is finite and 0 otherwise, and has derivative zero. A log-sum-exp uses this value as a shift
+        /// on which its result does not depend.
         pivot => Pivot;
-        /// Returns x without a derivative.
+        /// Returns x, but with derivative zero.
         held => Held;
     }
 
@@ -334,13 +335,14 @@ impl<'g> E<'g> {
         eq => Eq;
         /// Returns log(eˣ + eʸ).
         log_add_exp => LogAddExp;
-        /// Returns min(x, y), or NaN if either is NaN.
+        /// Returns the smaller of x and y, or NaN if either is NaN.
         fmin => Fmin;
-        /// Returns max(x, y), or NaN if either is NaN.
+        /// Returns the larger of x and y, or NaN if either is NaN.
         fmax => Fmax;
     }
 
-    /// Returns log x. If x is an exponential, even behind selections and concatenations, the result is its exponent.
+    /// Returns log x. If x was computed as an exponential, also through selections and concatenations, the result is
+    /// the exponent.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();
@@ -368,7 +370,7 @@ impl<'g> E<'g> {
         self.op1(ElemOp::Log1p)
     }
 
-    /// Returns log(1 − x). It has no rounding error if x is an inverse logit.
+    /// Returns log(1 − x). If x was computed as an inverse logit, the result has no cancellation error.
     pub fn log1m(self) -> Self {
         match self.inv_logit_argument() {
             Some(z) => -z.log1p_exp(),
@@ -376,7 +378,7 @@ impl<'g> E<'g> {
         }
     }
 
-    /// Returns z if this value is `inv_logit(z)`.
+    /// Returns z if this value was computed as `inv_logit(z)`.
     pub fn inv_logit_argument(self) -> Option<Self> {
         let g = self.tape.graph.borrow();
         match g.op(self.id) {
@@ -411,13 +413,13 @@ impl<'g> E<'g> {
         self.tape.graph.borrow().shape(self.id).len as usize
     }
 
-    /// Returns the elements if they are known.
+    /// Returns the elements if all of them are known.
     pub fn values(self) -> Option<Vec<f64>> {
         let g = self.tape.graph.borrow();
         g.constant_value(self.id).map(<[f64]>::to_vec)
     }
 
-    /// Returns the element of a known scalar.
+    /// Returns the number if the value is a known scalar.
     pub fn scalar(self) -> Option<f64> {
         self.tape.graph.borrow().scalar_value(self.id)
     }
@@ -432,7 +434,7 @@ impl<'g> E<'g> {
         self.tape.graph.borrow().shape(self.id).record
     }
 
-    /// Returns the number, or the numbers of all records, if they are known.
+    /// Returns the number, or one number for each record, if the numbers are known.
     pub fn data(self) -> Option<Vec<f64>> {
         let g = self.tape.graph.borrow();
         match g.shape(self.id).record {
@@ -441,8 +443,8 @@ impl<'g> E<'g> {
         }
     }
 
-    /// Returns the known numbers with their positions, like [`data`](Self::data), but excludes records that skip the
-    /// current code.
+    /// Returns the numbers that [`data`](Self::data) returns, together with their positions. Numbers of records that
+    /// skip the current code are left out.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();
@@ -470,7 +472,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// Sums over records. A value that does not depend on records counts once for each record.
+    /// Returns the sum over the records. A value that is the same for all records is counted once for each record.
     pub fn sum_records(self) -> Self {
         self.with(|g| {
             if g.shape(self.id).record {
@@ -580,7 +582,7 @@ impl<'g> E<'g> {
         self.matmul_with(other, m, k, n, false, false)
     }
 
-    /// Multiplies an `m × k` matrix by a `k × n` matrix. Either may be stored transposed.
+    /// Multiplies an `m × k` matrix by a `k × n` matrix. Either matrix may be stored transposed.
     pub fn matmul_with(
         self,
         other: E<'g>,
@@ -671,8 +673,9 @@ impl<'g> E<'g> {
         (both.slice(0, n), both.slice(n, n * n))
     }
 
-    /// Returns the eigenvalues and eigenvectors of the complex `n × n` matrix whose real part is `self`, or of its
-    /// Hermitian part. Both are given by their real and imaginary parts.
+    /// Returns the eigenvalues and the eigenvectors of a complex `n × n` matrix, each as a real and an imaginary part.
+    /// The matrix has the real part `self` and the imaginary part `im`. If `hermitian` is true, its Hermitian part is
+    /// used instead.
     pub fn eigen(self, im: E<'g>, n: usize, hermitian: bool) -> [[Self; 2]; 2] {
         if self.is_record() || im.is_record() {
             let none = self.tape.no_form("a matrix of eigenvectors");
@@ -684,8 +687,8 @@ impl<'g> E<'g> {
         [parts(0, n), parts(2 * n, n * n)]
     }
 
-    /// Evaluates the hypergeometric function. This vector contains `above` numerator parameters, `below` denominator
-    /// parameters and the argument.
+    /// Evaluates a hypergeometric function. The elements of this vector are `above` numerator parameters, `below`
+    /// denominator parameters, and the argument of the function.
     pub fn hypergeometric(self, above: usize, below: usize) -> Self {
         if self.is_record() {
             return self.tape.no_form("a hypergeometric function");
@@ -703,13 +706,13 @@ impl<'g> E<'g> {
         self.with(|g| g.scatter_add(self.id, index, len))
     }
 
-    /// Returns the diagonal of an `n`-row matrix with `m` diagonal elements.
+    /// Returns the `m` diagonal elements of a matrix with `n` rows.
     pub fn diagonal(self, n: usize, m: usize) -> Self {
         let index: Vec<u32> = (0..m).map(|i| (i * n + i) as u32).collect();
         self.gather(&index)
     }
 
-    /// Returns log Σ exp over all elements.
+    /// Returns log Σ exp(xᵢ) over all elements.
     pub fn log_sum_exp(self) -> Self {
         match self.len() {
             0 => self.num(f64::NEG_INFINITY),
@@ -762,7 +765,7 @@ operator! {
 impl<'g> Mul for E<'g> {
     type Output = E<'g>;
     /// In an unrolled loop, a known scalar factor remains a factor even if it is 0 or 1 in this iteration. Otherwise
-    /// the structure of iterations would depend on their data, and they could not be merged again.
+    /// the nodes of an iteration would depend on its data, and the iterations could not be merged again.
     fn mul(self, other: E<'g>) -> E<'g> {
         let known = |e: E<'g>| e.scalar().is_some();
         if self.tape.unrolling.get()

@@ -1,8 +1,9 @@
-//! The constraining transforms over the graph. They map coordinates to constrained values, and return the
-//! log-Jacobian.
+//! The constraining transforms as operations of the graph. Each transform maps coordinates to constrained values, and
+//! returns the log-Jacobian.
 //!
-//! The maps are those of [`crate::transform`], with two differences. If elements are transformed separately, a whole
-//! array is a single operation, and logarithms of scales stay available (`log(exp z)` is `z` again).
+//! The maps are those of [`crate::transform`], with two differences. If elements are transformed separately, a single
+//! operation transforms a whole array. The logarithms of scales stay available, because `log(exp z)` is simplified to
+//! `z`.
 
 use crate::symbolic::domain::{Domain, check_values};
 use crate::symbolic::known::{Fact, note};
@@ -11,18 +12,19 @@ use crate::symbolic::value::{Cell, Dims, SHORT, Sym, assemble, e_cell};
 use crate::transform::Transform;
 use crate::value::error::{FnError, FnResult};
 
-/// A bound: a scalar, or one number for each element.
+/// A bound, which is a scalar or one number for each element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound<'g> {
     /// No element has a finite bound.
     None,
     /// The bound is finite everywhere, or unknown.
     All(E<'g>),
-    /// The bound is known. It is finite where the second value is 1.
+    /// A bound with known values. The bound is finite where the second value is 1, and infinite where the second value
+    /// is 0.
     Some(E<'g>, E<'g>),
 }
 
-/// The constraint of a container, element by element.
+/// The constraint of a container whose elements are constrained separately.
 #[derive(Clone, Copy, Debug)]
 pub enum Bounds<'g> {
     /// Elements lie between a lower and an upper bound.
@@ -31,10 +33,10 @@ pub enum Bounds<'g> {
     Scaled(Bound<'g>, Bound<'g>),
 }
 
-/// Reads the bound of a variable with these extents. Elements equal to `infinity` are unbounded.
+/// Reads the bound of a variable with these extents. An element that equals `infinity` imposes no bound.
 ///
 /// # Errors
-/// Fails if the bound has another shape or is NaN.
+/// Fails if the bound has the wrong shape, or if it is NaN.
 pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnResult<Bound<'g>> {
     let e = sym.e(tape)?;
     if !sym.is_scalar() && e.len() != dims.size() {
@@ -64,7 +66,7 @@ pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnRes
     })
 }
 
-/// Shifts a container by an offset. Also returns the log-Jacobian.
+/// Shifts a container by an offset. Returns the shifted container and the log-Jacobian.
 pub fn offset<'g>(z: E<'g>, by: Bound<'g>) -> (E<'g>, E<'g>) {
     (z + location(z, by, 0.0), z.num(0.0))
 }
@@ -133,7 +135,7 @@ pub fn elementwise_free<'g>(x: E<'g>, bounds: Bounds<'g>) -> E<'g> {
         Bounds::Within(Bound::All(a), Bound::All(b)) => (x - a).log() - (b - x).log(),
         Bounds::Within(a, b) => {
             let ((a, has_a), (b, has_b)) = (split(a), split(b));
-            // Without a bound, the distance from it is set to 1.
+            // Where there is no bound, the distance from the bound is set to 1.
             let above = has_a.select(x - a, finite).log();
             let below = has_b.select(b - x, finite).log();
             let both = has_a * has_b;
@@ -208,7 +210,7 @@ pub fn structured<'g>(
             let (h, k) = (basis(tape, rows), basis(tape, cols));
             let left = h.matmul(z, rows, rows - 1, cols - 1);
             let x = left.matmul_with(k, rows, cols - 1, cols, false, true);
-            // In matrices the first row and column are last.
+            // In matrices, the first row and column come last.
             let position = |i: usize, n: usize| (i + 1) % n;
             let index: Vec<u32> = (0..rows * cols)
                 .map(|at| (position(at / rows, cols) * rows + position(at % rows, rows)) as u32)
@@ -346,7 +348,7 @@ fn zero_sum<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> E<'g> {
     if n <= SHORT {
         return basis(tape, n).matmul(z, n, n - 1, 1);
     }
-    // w = z / √(k (k + 1)); element i is the sum of later w, minus i times its own.
+    // w = z / √(k (k + 1)). Element i is the sum of the later elements of w, minus i times w at i.
     let scale: Vec<f64> = (1..n)
         .map(|k| 1.0 / ((k * (k + 1)) as f64).sqrt())
         .collect();
@@ -369,15 +371,16 @@ fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
     (theta, logs.sum() + 0.5 * (n as f64).ln())
 }
 
-/// The largest number of rows of a correlation matrix for which the sums of v are a product with masks, one for each
-/// position.
+/// The largest number of rows of a correlation matrix for which the sums of v are computed as a product with masks, one
+/// for each position.
 const MASKED: usize = 16;
 
-/// Returns the Cholesky factor of a correlation matrix from canonical partial correlations tanh z. They are given row
-/// by row, or column by column with the Jacobian of the whole matrix.
+/// Returns the Cholesky factor of a correlation matrix with canonical partial correlations tanh z. If `matrix` is
+/// false, the correlations are in row order. If `matrix` is true, the correlations are in column order, and the
+/// log-Jacobian refers to the whole correlation matrix.
 ///
 /// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v), where the sum is over the earlier partial
-/// correlations of its row. Diagonal elements lack the first factor, so their logarithms are sums of v.
+/// correlations of its row. A diagonal element lacks the factor tanh z, so its logarithm is half of a sum of v.
 fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<Cell>, E<'g>) {
     let zero = tape.constant(0.0);
     if k == 1 {
@@ -409,8 +412,8 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let jacobian = (tape.vector(&weights) * v).sum();
     // Row sums of v up to each element: first the diagonals, then the elements with j ≥ 1.
     let later: Vec<(usize, usize)> = (2..k).flat_map(|i| (1..i).map(move |j| (i, j))).collect();
-    // A mask for each position would cost the fourth power of k. Sums along whole rows are another product, which costs
-    // the third.
+    // The product with masks for all positions costs on the order of k⁴. For large k, the sums along whole rows come
+    // from another product, which costs on the order of k³.
     let all_sums = (k > MASKED).then(|| {
         let mut rows = vec![0; m];
         let mut earlier = vec![0.0; k * k];
@@ -458,7 +461,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     (cells, jacobian)
 }
 
-/// The matrix is stored row by row. The second result is the logarithms of its diagonal.
+/// The matrix is stored row by row. The second result contains the logarithms of the diagonal.
 fn cholesky_cov<'g>(tape: &'g Tape, z: E<'g>, rows: usize, cols: usize) -> (Vec<Cell>, Vec<E<'g>>) {
     let mut cells = vec![Cell::Const(0.0); rows * cols];
     let mut diagonal = Vec::with_capacity(cols);

@@ -12,14 +12,15 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// The number of elements that take about as long as the question whether an interrupt is pending.
+/// The number of elements between two checks of the interrupt. Processing these elements takes about as long as one
+/// check.
 const ASK_EVERY: usize = 256;
 
-/// The largest number of elements of a container that is handled element by element if its elements are scalars of an
-/// unrolled loop. The copies of the loop body then stay recognisable.
+/// The largest number of elements of a container that an unrolled loop handles element by element. The copies of the
+/// loop body can then be recognised and merged again.
 pub const SHORT: usize = 16;
 
-/// The shape below the array dimensions of a container of reals.
+/// The shape of a container of reals that is not an array, or of the elements of an array of such containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     /// `real`
@@ -53,13 +54,13 @@ impl Leaf {
     }
 }
 
-/// The extents of a container of reals. Arrays are stored element after element, in row-major order of the array
-/// dimensions. Each element is column-major.
+/// The extents of a container of reals. The elements of an array are stored one after another, in row-major order of
+/// the array dimensions. Each element is stored in column-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dims {
     /// The array dimensions, outermost first.
     pub array: Vec<usize>,
-    /// The elements of the array.
+    /// The shape of each array element.
     pub leaf: Leaf,
 }
 
@@ -77,12 +78,12 @@ impl Dims {
         self.array.iter().product::<usize>() * self.leaf.size()
     }
 
-    /// Returns the number of array elements.
+    /// Returns the number of elements of the array.
     pub fn count(&self) -> usize {
         self.array.iter().product()
     }
 
-    /// Returns all extents, array dimensions first.
+    /// Returns all extents, starting with the array dimensions.
     pub fn extents(&self) -> Vec<usize> {
         let mut all = self.array.clone();
         match self.leaf {
@@ -93,7 +94,7 @@ impl Dims {
         all
     }
 
-    /// Returns the stride in storage along each extent.
+    /// Returns, for each extent, the distance in storage between neighbouring elements.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![0; self.array.len()];
         let mut stride = self.leaf.size();
@@ -129,7 +130,8 @@ impl Dims {
         format!("array[{}] {leaf}", dims.join(","))
     }
 
-    /// Returns the extents of a known value of reals or ints, or `None` for complex numbers and tuples.
+    /// Returns the extents of a known value that consists of reals or ints. Returns `None` for complex numbers and
+    /// tuples.
     pub fn of_value(value: &Value) -> Option<Dims> {
         let mut array = Vec::new();
         let mut value = value;
@@ -202,7 +204,7 @@ pub enum Cell {
 /// The elements of a container.
 #[derive(Clone, Debug)]
 pub enum Store {
-    /// One node has all elements.
+    /// All elements are in one node.
     Node(NodeId),
     /// Each element has its own [`Cell`].
     Table(Rc<Vec<Cell>>),
@@ -218,7 +220,7 @@ pub struct Flat {
 }
 
 impl Flat {
-    /// Returns the elements separately. Changes the representation if necessary.
+    /// Returns the elements as separate cells, and changes the representation of the container if necessary.
     pub fn table(&mut self) -> &mut Vec<Cell> {
         if let Store::Node(id) = self.store {
             let cells = (0..self.dims.size())
@@ -246,7 +248,7 @@ impl Flat {
     }
 }
 
-/// A value of the language, known or not.
+/// A value of the language, which may be known or depend on parameters.
 #[derive(Clone, Debug)]
 pub enum Sym {
     /// A known `int`.
@@ -259,15 +261,16 @@ pub enum Sym {
     Scalar(NodeId),
     /// A container of reals.
     Flat(Flat),
-    /// An array of values other than reals.
+    /// An array whose elements are not containers of reals.
     Array(Rc<Vec<Sym>>),
     /// A tuple.
     Tuple(Rc<Vec<Sym>>),
     /// A complex number or container, as its real and imaginary parts.
     Complex(Rc<[Sym; 2]>),
-    /// A container over the records: the same container for one record, with one value per record for each element.
+    /// A container with one element per record. The variant stores the container for a single record, whose scalars
+    /// have one value per record.
     Records(Rc<Sym>),
-    /// A container to which the iterations of a loop write while they are vectorised.
+    /// A container to which the iterations of a loop write while the loop is vectorised.
     Overlay(Rc<Overlay>),
 }
 
@@ -301,7 +304,7 @@ impl From<E<'_>> for Sym {
 }
 
 impl Sym {
-    /// Creates a container from the elements of a node. The container is known if the node is.
+    /// Creates a container from the elements of a node. If the node is known, so is the container.
     pub fn flat(dims: Dims, e: E<'_>) -> Sym {
         if dims.is_scalar() {
             return e.into();
@@ -315,7 +318,7 @@ impl Sym {
         })
     }
 
-    /// Creates a container with these elements. The container is known if all of them are.
+    /// Creates a container from these elements. If all of them are known, so is the container.
     pub fn cells(dims: Dims, cells: Vec<Cell>) -> Sym {
         let known = |cell: &Cell| match cell {
             Cell::Const(x) => Some(*x),
@@ -330,7 +333,7 @@ impl Sym {
         })
     }
 
-    /// Returns the value if it is known entirely.
+    /// Returns the value if every part of it is known.
     pub fn known(&self) -> Option<Cow<'_, Value>> {
         Some(match self {
             Sym::Int(i) => Cow::Owned(Value::Int(*i)),
@@ -351,7 +354,7 @@ impl Sym {
         })
     }
 
-    /// Returns whether the value is known entirely.
+    /// Returns whether every part of the value is known.
     pub fn is_known(&self) -> bool {
         match self {
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => true,
@@ -393,7 +396,7 @@ impl Sym {
             .map_err(|_| FnError::invalid(format!("{what} is {n}, but must not be negative")))
     }
 
-    /// Returns the extents of a real, an int or a container of these.
+    /// Returns the extents of a real, an int, or a container of reals or ints.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -530,8 +533,8 @@ impl Sym {
         })
     }
 
-    /// Returns whether the elements should be handled separately. They should if the value has one value per record, or
-    /// if it is short and is either stored element by element or inside an unrolled loop.
+    /// Returns whether the elements should be handled separately. This is the case if the value has one value per
+    /// record, or if it is short and is either stored element by element or used inside an unrolled loop.
     pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {
@@ -542,7 +545,8 @@ impl Sym {
         }
     }
 
-    /// Returns one record of a container over the records. Returns any other value unchanged.
+    /// If the value is a container with one element per record, returns the container for a single record. Returns any
+    /// other value unchanged.
     pub fn one_record(&self) -> Sym {
         match self {
             Sym::Records(one) => (**one).clone(),
@@ -550,7 +554,7 @@ impl Sym {
         }
     }
 
-    /// Returns whether some element has one value for each record.
+    /// Returns whether at least one element has one value for each record.
     pub fn has_records(&self, tape: &Tape) -> bool {
         if tape.records.get().is_none() {
             return false;
@@ -570,7 +574,8 @@ impl Sym {
         }
     }
 
-    /// Returns a tuple, or an array of tuples, with separate parts.
+    /// Returns a tuple, or an array of tuples, in a form whose parts are separate values. Returns `None` for other
+    /// values.
     pub fn unpacked(&self) -> Option<Sym> {
         let apart = |parts: &[Value]| Rc::new(parts.iter().cloned().map(Sym::from).collect());
         match self {
@@ -584,8 +589,8 @@ impl Sym {
         }
     }
 
-    /// Converts the value to type `ty`. If that type contains ints, numbers that the graph computed become ints
-    /// again.
+    /// Converts the value to type `ty`. If `ty` contains ints, numbers that the graph computed as reals are converted
+    /// back to ints.
     pub fn of(self, ty: &Type) -> Sym {
         let int = |x: f64| (x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX)).then_some(x as i32);
         match &self {
@@ -629,7 +634,7 @@ fn complex_here() -> FnError {
     FnError::unsupported("complex numbers are not supported yet in this part of the log density")
 }
 
-/// Returns the error of a function of all records at once.
+/// Returns the error for a function that would need all records at once.
 pub fn interacting() -> FnError {
     FnError::records(
         "records interact: this needs all records together, so the log density is not a sum over records",
@@ -656,7 +661,8 @@ pub fn e_cell(e: E<'_>) -> Cell {
     }
 }
 
-/// Returns a node with these elements. Runs of constants and of elements of one node stay contiguous.
+/// Returns a node with these elements. Consecutive constants form one vector, and consecutive elements of the same node
+/// are gathered by one operation.
 pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
     let mut parts: Vec<E<'g>> = Vec::new();
     let mut at = 0;
@@ -695,7 +701,7 @@ pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
 }
 
 impl Sym {
-    /// Returns the elements at `index` (positions in storage order) as a value with other extents.
+    /// Returns the elements at the storage positions `index`, as a value with the extents `dims`.
     ///
     /// # Errors
     /// Fails for tuples and complex numbers.
@@ -712,8 +718,8 @@ impl Sym {
         })
     }
 
-    /// Creates a container of these elements. A short container is stored element by element, and a longer one as one
-    /// node.
+    /// Creates a container from these elements. A short container is stored element by element, and a longer container
+    /// is stored as one node.
     pub fn joined(tape: &Tape, dims: Dims, cells: Vec<Cell>) -> Sym {
         if dims.is_scalar() {
             return match cells[0] {

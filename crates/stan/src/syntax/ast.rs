@@ -1,4 +1,4 @@
-//! The syntax tree: the source text, without types.
+//! The syntax tree, which represents the source text without types.
 
 use crate::source::Span;
 
@@ -52,7 +52,8 @@ pub struct Expr {
     pub kind: ExprKind,
     /// The location of the expression in the source.
     pub span: Span,
-    /// The length of the longest path to a leaf. The parser limits it, so that later stages may recurse over the tree.
+    /// The length of the longest path to a leaf. The parser limits this height, so that later stages can visit the tree
+    /// recursively.
     pub height: u32,
 }
 
@@ -67,19 +68,19 @@ pub enum ExprKind {
     /// `target()`.
     Target,
     Prefix(PrefixOp, Box<Expr>),
-    /// An operation of two operands. The span is the location of the operator, for messages.
+    /// An operation with two operands. The span is the location of the operator, which messages show.
     Infix(InfixOp, Span, Box<Expr>, Box<Expr>),
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     Transpose(Box<Expr>),
     Index(Box<Expr>, Vec<Index>),
-    /// `e.2`. The number counts from 1, as in the source.
+    /// `e.2`, a component of a tuple. Components are numbered from 1, as in the source.
     Component(Box<Expr>, u32),
     Call(Call),
     Array(Vec<Expr>),
     RowVector(Vec<Expr>),
     Tuple(Vec<Expr>),
     Paren(Box<Expr>),
-    /// Code that could not be parsed. The error has been reported.
+    /// Code that could not be parsed, and whose error has already been reported.
     Error,
 }
 
@@ -174,7 +175,7 @@ pub struct SizedType {
     pub dims: Vec<Expr>,
     /// The type below the arrays.
     pub base: BaseType,
-    /// The sizes in brackets after the type, as written: one for a vector, two for a matrix.
+    /// The sizes in brackets after the type, as written. A vector has one size, and a matrix has two.
     pub sizes: Vec<Expr>,
     /// The bounds or the affine transform in `<…>`, as written.
     pub transform: Transform,
@@ -233,7 +234,7 @@ impl Transform {
     }
 }
 
-/// A type without sizes, of an argument or of the result of a function.
+/// The type of an argument or of the result of a function. It has no sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnsizedType {
     /// The number of array dimensions.
@@ -244,7 +245,7 @@ pub struct UnsizedType {
     pub span: Span,
 }
 
-/// A type below arrays, without sizes.
+/// A type without sizes, below the array dimensions.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum UnsizedBase {
@@ -261,7 +262,7 @@ pub enum UnsizedBase {
     Tuple(Vec<UnsizedType>),
 }
 
-/// A declaration of one variable. `real a, b;` gives two declarations that share the type.
+/// A declaration of one variable. `real a, b;` becomes two declarations with the same type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decl {
     /// The type.
@@ -288,7 +289,7 @@ pub enum StmtKind {
     Decl(Decl),
     Assign {
         target: Expr,
-        /// The operator of a compound assignment, and the location of the whole `=`, `+=` ….
+        /// The operator of a compound assignment, or `None` for `=`. `op_span` is the location of the whole symbol.
         op: Option<InfixOp>,
         op_span: Span,
         rhs: Expr,
@@ -315,7 +316,7 @@ pub enum StmtKind {
     Continue,
     Return(Option<Expr>),
     Empty,
-    /// Code that could not be parsed. The error has been reported.
+    /// Code that could not be parsed, and whose error has already been reported.
     Error,
 }
 
@@ -360,11 +361,11 @@ pub struct Function {
     pub params: Vec<Param>,
     /// The body, or `None` for a declaration without one.
     pub body: Option<Vec<Stmt>>,
-    /// The location from the result type to the end.
+    /// The location of the function, from its result type to its end.
     pub span: Span,
 }
 
-/// A program. A block that is missing is empty.
+/// A program. A block that the source omits is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Program {

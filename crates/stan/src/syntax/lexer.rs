@@ -5,12 +5,13 @@ use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
 
-/// A source of included files. The parser itself opens no files.
+/// A source of included files. The parser itself does not open any files.
 pub trait IncludeResolver {
     /// Returns the text of an included file, or the reason why there is none.
     ///
-    /// `path` is relative, uses `/`, and never leaves the directory in which it is looked up: paths with a drive or
-    /// `..` that leave it are rejected before this call, and a leading `/` is removed.
+    /// `path` is relative, uses `/` as the separator, and stays within the directory in which it is looked up. Before
+    /// this call, paths are rejected if they have a drive or if `..` leads out of the directory, and a leading `/` is
+    /// removed.
     fn resolve(&self, path: &str) -> Result<String, String>;
 }
 
@@ -24,7 +25,8 @@ impl IncludeResolver for NoIncludes {
 }
 
 const MAX_INCLUDE_DEPTH: usize = 32;
-/// The largest total size of all files in bytes. It keeps positions within 32 bits, and includes finite.
+/// The largest total size of all files in bytes. The limit ensures that positions fit in 32 bits, and that the
+/// expansion of includes ends.
 const MAX_BYTES: usize = 1 << 26;
 
 /// The tokens of a program, and the files from which they come.
@@ -33,11 +35,11 @@ pub struct Lexed {
     pub tokens: Vec<Token>,
     /// The main file, followed by the included files in order of inclusion.
     pub files: Vec<SourceFile>,
-    /// The errors about characters and includes.
+    /// The errors about unknown characters and about includes.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Splits a program into tokens. This never fails: text that is not a token is reported and omitted.
+/// Splits a program into tokens. Text that is not a token is reported and omitted, so the function never fails.
 pub fn lex(source: &str, name: &str, includes: &dyn IncludeResolver) -> Lexed {
     let mut lexer = Lexer {
         includes,
@@ -68,7 +70,7 @@ struct Lexer<'a> {
     includes: &'a dyn IncludeResolver,
     out: Lexed,
     bytes: usize,
-    /// The paths of the files that are being included, to detect cycles.
+    /// The paths of the files that are currently being included, which serve to detect cycles.
     stack: Vec<String>,
     hash_reported: bool,
 }
@@ -125,7 +127,7 @@ impl Lexer<'_> {
     }
 
     fn unknown(&mut self, text: &str, span: Span) {
-        // A sequence of unknown characters is reported once.
+        // A sequence of unknown characters is reported only once.
         if let Some(last) = self.out.diagnostics.last_mut()
             && last.code == Code::Syntax
             && last.message == "this is not a part of any word or symbol of Stan"
@@ -202,7 +204,7 @@ fn span_in(file: FileId, range: std::ops::Range<usize>) -> Span {
     }
 }
 
-/// Removes `.`, `..` and a leading `/`, which in Stan denotes the directory of includes. Fails with the reason if the
+/// Removes `.`, `..` and a leading `/`, which in Stan denotes the directory of includes. Fails with a reason if the
 /// path leaves that directory.
 fn contained(path: &str) -> Result<String, &'static str> {
     if path.is_empty() {

@@ -1,8 +1,8 @@
-//! Translates programs from the syntax before Stan 2.33 to today's: arrays declared as `real x[N]` and `real[] x`,
-//! `<-`, `#` comments, and functions with another name or another form of call.
+//! Translates programs from the syntax before Stan 2.33 to today's syntax. The translation covers arrays declared as
+//! `real x[N]` or `real[] x`, the assignment `<-`, `#` comments, and functions whose name or form of call has changed.
 //!
-//! The translation works on tokens, so it recognises types only by the words of declarations. Text between tokens
-//! (blanks, comments) is preserved.
+//! The translation works on tokens, so it recognises types only by the keywords of declarations. Text between tokens,
+//! such as blanks and comments, is preserved.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("log_gamma", "lgamma"),
 ];
 
-/// Returns whether some array is declared in the syntax before Stan 2.33, and no array in today's syntax.
+/// Returns whether at least one array is declared in the syntax before Stan 2.33, and no array in today's syntax.
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
     let positions = 0..old.tokens.len();
@@ -26,7 +26,7 @@ pub fn is_old(text: &str) -> bool {
         && positions.clone().any(|at| old.is_old_type(at))
 }
 
-/// Returns the program in today's syntax. `known` returns whether a name is a library function.
+/// Returns the program in today's syntax. `known` must return whether a name is that of a library function.
 pub fn modernise(text: &str, known: &dyn Fn(&str) -> bool) -> String {
     let mut old = Old::scanned(text, known);
     old.find_densities();
@@ -50,7 +50,7 @@ struct Declaration {
     end: usize,
 }
 
-/// The position of a name, and the tokens of its sizes and of its initial value.
+/// The position of a name, the tokens of its sizes, and the tokens of its initial value.
 type Named = (usize, Option<Range<usize>>, Option<Range<usize>>);
 
 impl<'a> Old<'a> {
@@ -68,7 +68,7 @@ impl<'a> Old<'a> {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
 
-    /// Whether a type begins here that declares an array in the old syntax.
+    /// Whether a type begins at this token that declares an array in the old syntax.
     fn is_old_type(&self, at: usize) -> bool {
         if !self.kind(at).starts_type() || self.kind(at) == TokenKind::Array {
             return false;
@@ -127,7 +127,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// The type consists of the word, its bounds and its sizes, but not of array brackets.
+    /// The type consists of a keyword, bounds and sizes. Array brackets do not belong to it.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {
@@ -245,7 +245,7 @@ impl<'a> Old<'a> {
         self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
-    /// Calls of the defined function need a bar.
+    /// Calls of the function that is being defined need a bar.
     fn defined(&self, at: usize, out: &mut String) -> usize {
         if self.kind(at) != TokenKind::Ident || self.kind(at + 1) != TokenKind::LParen {
             return at;

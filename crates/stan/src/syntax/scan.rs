@@ -1,11 +1,11 @@
-//! Converts characters to tokens, always taking the longest token.
+//! Converts characters to tokens, and always takes the longest token.
 
 use std::ops::Range;
 
 use super::token::TokenKind;
 
-/// Returns the tokens of a text and their positions. Blanks and comments give no tokens. `None` marks text that is
-/// not a token: a character, or a string that is not closed on its line.
+/// Returns the tokens of a text and their positions. Blanks and comments produce no tokens. `None` marks text that is
+/// not a token, which is an unknown character or a string that is not closed on its line.
 pub(super) fn scan(text: &str) -> impl Iterator<Item = (Option<TokenKind>, Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -99,7 +99,7 @@ fn number(text: &[u8]) -> Option<(TokenKind, usize)> {
     Some((kind, length))
 }
 
-/// Single underscores between digits are included.
+/// Returns the length of the digits at the start of the text. Single underscores between digits are included.
 fn digits(text: &[u8]) -> usize {
     let mut length = run(text, |c| c.is_ascii_digit());
     while length > 0 && text.get(length) == Some(&b'_') {

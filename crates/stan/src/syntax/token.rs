@@ -2,7 +2,7 @@
 
 use crate::source::Span;
 
-/// A token and its position. The text is read from the source.
+/// A token and its position. The text of the token is in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The kind of the token.
@@ -11,7 +11,7 @@ pub struct Token {
     pub span: Span,
 }
 
-/// The kind of a token. Whitespace and comments give no tokens.
+/// The kind of a token. Whitespace and comments produce no tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum TokenKind {
@@ -181,7 +181,7 @@ impl TokenKind {
         }
     }
 
-    /// Returns whether this word cannot be a name.
+    /// Returns whether this token is a word that cannot be a name.
     pub fn is_keyword(self) -> bool {
         (TokenKind::Functions as u8..=TokenKind::Multiplier as u8).contains(&(self as u8))
     }
@@ -191,7 +191,7 @@ impl TokenKind {
         (TokenKind::Void as u8..=TokenKind::RowStochastic as u8).contains(&(self as u8))
     }
 
-    /// Returns the name of the token in messages.
+    /// Returns the name that messages use for the token.
     pub fn describe(self) -> &'static str {
         use TokenKind::*;
         match self {
@@ -227,7 +227,7 @@ impl TokenKind {
     }
 }
 
-/// The words of C++ and of Stan's output that no variable or function may use as its name.
+/// Words of C++ and of Stan's output that must not be used as names of variables or functions.
 pub const RESERVED: [&str; 12] = [
     "true", "false", "repeat", "until", "then", "typedef", "struct", "var", "export", "extern",
     "static", "auto",

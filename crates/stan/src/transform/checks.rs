@@ -2,10 +2,10 @@
 
 use super::{Transform, Violation, matrices};
 
-/// Stan's tolerance on equations such as "sums to 1".
+/// Stan's tolerance for equations such as "sums to 1".
 const TOLERANCE: f64 = 1e-8;
 
-/// Whether a value that should be zero is not zero up to the tolerance, or is NaN.
+/// Whether a value that should be zero differs from zero by more than the tolerance, or is NaN.
 fn off(x: f64) -> bool {
     x.is_nan() || x.abs() > TOLERANCE
 }

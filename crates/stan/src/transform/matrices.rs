@@ -7,7 +7,7 @@ fn log_sech2(z: f64) -> f64 {
     2.0 * (std::f64::consts::LN_2 - z.abs() - (-2.0 * z.abs()).exp().ln_1p())
 }
 
-/// Builds a matrix whose rows and columns sum to zero. On either side, the basis is the same as for the zero-sum
+/// Builds a matrix whose rows and columns sum to zero. For rows and for columns, the basis is that of the zero-sum
 /// vector, except that the first row and column move to the end, as in Stan's matrices.
 pub(super) fn sum_to_zero(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) {
     let start = out.len();
@@ -59,7 +59,7 @@ pub(super) fn cholesky_corr(z: &[f64], n: usize, out: &mut Vec<f64>) -> f64 {
     let mut jacobian = 0.0;
     let mut at = 0;
     for i in 0..n {
-        // The log of the squared remainder of the row's unit length
+        // The logarithm of 1 minus the sum of the squares of the row's elements so far.
         let mut log_rest: f64 = 0.0;
         for j in 0..i {
             jacobian += log_sech2(z[at]) + 0.5 * log_rest;
@@ -122,8 +122,8 @@ pub(super) fn corr_free(x: &[f64], n: usize, out: &mut Vec<f64>) -> Result<(), V
     Ok(())
 }
 
-/// The coordinates are the rows of the lower triangle, and the diagonal is exponentiated. Rows below the square are not
-/// transformed.
+/// The coordinates fill the rows of the lower triangle, and the diagonal is exponentiated. Rows below the square part
+/// are not transformed.
 pub(super) fn cholesky_cov(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);
@@ -215,7 +215,7 @@ pub(super) fn column_stochastic_free(x: &[f64], rows: usize, cols: usize, out: &
     }
 }
 
-/// The coordinates are a rows × (cols − 1) matrix, column-major.
+/// The coordinates form a column-major matrix with `rows` rows and `cols − 1` columns.
 pub(super) fn row_stochastic(z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
     let start = out.len();
     out.resize(start + rows * cols, 0.0);

@@ -104,8 +104,8 @@ fn round_trips() {
     }
 }
 
-/// The log-Jacobian is ½ log |Jᵀ J| of the free elements, computed by central differences. It is log |J| where J is
-/// square.
+/// The log-Jacobian is ½ log |Jᵀ J| of the free elements, computed by central differences. If J is square, the
+/// log-Jacobian is log |J|.
 #[test]
 fn log_jacobians() {
     for (name, t, rows, cols, free) in cases() {

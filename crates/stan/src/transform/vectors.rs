@@ -1,6 +1,6 @@
 //! Transforms of vectors.
 
-/// Differences are exp z, and the first element is z₁, or exp z₁ if all elements must be positive.
+/// The differences between elements are exp z. The first element is z₁, or exp z₁ if all elements must be positive.
 pub(super) fn ordered(z: &[f64], positive: bool, out: &mut Vec<f64>) -> f64 {
     let mut jacobian = 0.0;
     let mut last = 0.0;
@@ -26,9 +26,9 @@ pub(super) fn ordered_free(x: &[f64], positive: bool, out: &mut Vec<f64>) {
     }
 }
 
-/// Builds the vector of `n` elements that sums to zero and is orthonormal in its coordinates.
+/// Builds a vector of `n` elements that sum to zero. The coordinates `z` are its coefficients in an orthonormal basis.
 ///
-/// Column k of the basis is (1, …, 1, −k, 0, …, 0) / √(k (k + 1)) with k ones, k = 1 … n − 1.
+/// Column k of the basis is (1, …, 1, −k, 0, …, 0) / √(k (k + 1)) with k ones, for k = 1 … n − 1.
 pub(super) fn sum_to_zero(z: &[f64], n: usize, out: &mut Vec<f64>) {
     let start = out.len();
     out.resize(start + n, 0.0);
@@ -37,7 +37,7 @@ pub(super) fn sum_to_zero(z: &[f64], n: usize, out: &mut Vec<f64>) {
     for k in (1..n).rev() {
         let kf = k as f64;
         let w = z[k - 1] / (kf * (kf + 1.0)).sqrt();
-        // Later columns of the basis have ones here, and this one has −k.
+        // The later columns of the basis are 1 at this position, and column k is −k.
         x[k] = sum - kf * w;
         sum += w;
     }

@@ -1,4 +1,4 @@
-//! Dense linear algebra. Small matrices use the plain code in this file, which is also the reference for tests of the
+//! Dense linear algebra. Small matrices use the plain code in this file, which is also the reference in tests of the
 //! fast engine. Large matrices use [`large`].
 
 use jensen_math::complex;
@@ -50,10 +50,10 @@ pub fn check_square<T: Copy>(name: &str, m: &Mat<T>) -> FnResult<usize> {
 /// The largest allowed difference between symmetric elements, as in Stan.
 pub const SYMMETRY: f64 = 1e-8;
 
-/// Checks that the matrix is symmetric to [`SYMMETRY`], and returns its extent.
+/// Checks that the matrix is symmetric to within [`SYMMETRY`], and returns its extent.
 ///
 /// # Errors
-/// Fails if the matrix is not square, or not symmetric. An error of the second kind rejects the point.
+/// Fails if the matrix is not square. Also fails if the matrix is not symmetric, and this error rejects the point.
 pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     let n = check_square(name, m)?;
     for j in 0..n {
@@ -74,14 +74,15 @@ pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     Ok(n)
 }
 
-/// An LU decomposition with partial pivoting: both factors in one matrix, the row permutation and its sign.
+/// An LU decomposition with partial pivoting. The decomposition contains both factors in one matrix, the permutation of
+/// the rows, and the sign of the permutation.
 pub struct Lu<T> {
     factors: Mat<T>,
     order: Vec<usize>,
     sign: f64,
 }
 
-/// Factors a square matrix. A singular matrix has a zero on the diagonal of U.
+/// Factors a square matrix. If the matrix is singular, the diagonal of U contains a zero.
 pub fn lu<T: Scalar>(a: &Mat<T>) -> Lu<T> {
     let n = a.rows();
     if n >= LARGE {
@@ -170,7 +171,7 @@ impl<T: Scalar> Lu<T> {
 /// Returns `a⁻¹ b`.
 ///
 /// # Errors
-/// Fails if `a` is not square or does not fit `b`.
+/// Fails if `a` is not square, or if `b` has a different number of rows.
 pub fn solve<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> FnResult<Mat<T>> {
     let n = check_square("division", a)?;
     if b.rows() != n {
@@ -247,8 +248,8 @@ pub fn log_det_cholesky(l: &Matrix) -> f64 {
     (0..l.rows()).map(|i| 2.0 * l[(i, i)].abs().ln()).sum()
 }
 
-/// Returns the eigenvalues, ascending, and the eigenvectors (columns) of a symmetric matrix. The largest component of
-/// each vector is positive.
+/// Returns the eigenvalues of a symmetric matrix in ascending order, and the eigenvectors as columns. The largest
+/// component of each vector is positive.
 pub fn eigen_symmetric(a: &Matrix) -> (Vec<f64>, Matrix) {
     let n = a.rows();
     let (values, vectors) = jensen_math::dense::eigen_symmetric(a.data(), n);
@@ -263,8 +264,9 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     }
 }
 
-/// Computes the QR decomposition with Householder's reflections. Returns `across` columns of the orthogonal factor,
-/// and the upper factor with the shape of `a` and a non-negative diagonal, as in Stan.
+/// Computes the QR decomposition by Householder reflections. Returns `across` columns of the orthogonal factor, and the
+/// upper triangular factor, which has the shape of `a`. As in Stan, the diagonal of the upper triangular factor is not
+/// negative.
 pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     let (mut q, mut r) = match m.min(n) >= LARGE {
@@ -287,7 +289,7 @@ pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     (q, r)
 }
 
-/// The factors of [`qr`] up to signs.
+/// Computes the factors of [`qr`] except for their signs.
 fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     // `x ← (I − 2 v vᵀ / vᵀv) x` for the part of a column from row k on.
@@ -330,10 +332,11 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
 }
 
 /// Returns the singular value decomposition as `U` (rows × k), the singular values in descending order, and `V`
-/// (columns × k), where k is the smaller extent. The largest component of each pair of vectors is positive.
+/// (columns × k), where k is the smaller extent. The sign of each pair of singular vectors makes its largest component
+/// positive.
 ///
-/// For small k, the function uses one-sided Jacobi rotations, and the vectors on the longer side are NaN for singular
-/// values of 0. For large k, these vectors complete the orthogonal basis.
+/// For small k, the function uses one-sided Jacobi rotations. A vector on the longer side is then NaN if its singular
+/// value is 0. For large k, such vectors complete the orthogonal basis.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());
@@ -399,8 +402,8 @@ fn signed(mut left: Matrix, values: Vec<f64>, mut right: Matrix) -> (Matrix, Vec
     (left, values, right)
 }
 
-/// Returns the singular value decomposition of a complex matrix, A = U S Vᴴ. The phase of each pair of vectors makes
-/// its largest component positive.
+/// Returns the singular value decomposition of a complex matrix, A = U S Vᴴ. The phase of each pair of singular vectors
+/// makes its largest component positive.
 pub fn complex_svd(a: &Mat<Complex64>) -> (Mat<Complex64>, Vec<f64>, Mat<Complex64>) {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);

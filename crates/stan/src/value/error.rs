@@ -10,19 +10,19 @@ use crate::program::Span;
 /// The reason why an evaluation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The point is rejected by `reject(…)`, an argument outside a function's domain, or a violated constraint of a
-    /// transformed parameter. Another point may be valid.
+    /// The point was rejected. The program called `reject(…)`, an argument was outside a function's domain, or a
+    /// transformed parameter violated its constraint. Another point may be valid.
     Rejected,
-    /// The program fails at every point, for example because an index is out of bounds, sizes do not match, or it
-    /// calls `fatal_error(…)`.
+    /// The program fails at every point, for example because an index is out of bounds, because sizes do not match, or
+    /// because the program calls `fatal_error(…)`.
     Failed,
     /// The data do not match their declarations.
     Data,
     /// The program uses a feature of the language that this evaluator lacks.
     Unsupported,
-    /// The evaluation reached a limit on steps, time or nodes. It might succeed with a higher limit.
+    /// The evaluation reached a limit on steps, time or nodes. An evaluation with a higher limit might succeed.
     Limit,
-    /// Calls are nested too deeply, a value is too large, or a call has too many terms for any time limit.
+    /// Calls are nested too deeply, a value is too large, or a call has more terms than any time limit allows.
     Excess,
     /// The log density is not a sum over exchangeable records.
     Records,
@@ -33,7 +33,7 @@ pub enum ErrorKind {
 pub struct EvalError {
     /// The reason.
     pub kind: ErrorKind,
-    /// The message, in one line and without position.
+    /// The message, which consists of one line and does not contain the position.
     pub message: String,
     /// The expression, statement or declaration at which the evaluation ended.
     pub span: Span,
@@ -55,12 +55,12 @@ pub type Eval<T> = Result<T, Box<EvalError>>;
 pub struct FnError {
     /// The reason.
     pub kind: ErrorKind,
-    /// The message, in one line.
+    /// The message, which consists of one line.
     pub message: String,
 }
 
 impl FnError {
-    /// Creates the error for an argument outside the domain of a function. It rejects the point.
+    /// Creates the error for an argument outside the domain of a function. The error rejects the point.
     pub fn domain(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Rejected,
@@ -100,7 +100,7 @@ impl FnError {
         }
     }
 
-    /// Creates the error for a construct that couples the records, so that the log density is not a sum over them.
+    /// Creates the error for a construct that couples records, so that the log density is not a sum over the records.
     pub fn records(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Records,
@@ -129,15 +129,15 @@ impl std::error::Error for FnError {}
 /// The result of a library function.
 pub type FnResult<T> = Result<T, FnError>;
 
-/// Returns the reason to end the evaluation, if any.
+/// Returns the reason why evaluations must end, or `None` if they may continue.
 type Asked = dyn Fn() -> Option<String> + Send + Sync;
 
 type Start = fn(Box<dyn FnOnce() + Send>);
 
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// An interrupt that ends evaluations on request, for example when their time is up. Without it, only [`Limits`] end
-/// evaluations.
+/// An interrupt that ends evaluations on request, for example when a time limit has expired. Without an interrupt, only
+/// [`Limits`] end an evaluation.
 #[derive(Clone, Default)]
 pub struct Halt {
     asked: Option<Arc<Asked>>,
@@ -145,8 +145,8 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// Creates an interrupt that ends evaluations once `asked` returns a reason. Every thread calls `asked` a few
-    /// thousand times per second.
+    /// Creates an interrupt that ends evaluations once `asked` returns a reason. Every evaluating thread calls `asked`
+    /// a few thousand times per second.
     pub fn new(asked: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -154,9 +154,9 @@ impl Halt {
         }
     }
 
-    /// Runs single long calls on threads that `start` creates, so that the evaluation can abandon them. This is needed
-    /// because a factorisation does not check the interrupt. An abandoned call continues until it finishes or the
-    /// process ends.
+    /// Runs long calls on threads that `start` creates, so that an interrupted evaluation can abandon such a call.
+    /// Separate threads are necessary because calls such as factorisations do not check the interrupt. An abandoned
+    /// call continues until it finishes or the process ends.
     pub fn apart(self, start: Start) -> Self {
         Self {
             apart: Some(start),
@@ -169,7 +169,7 @@ impl Halt {
         self.asked.is_some() && self.apart.is_some()
     }
 
-    /// Runs work that may take a long time.
+    /// Runs `work`, which may take a long time.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Limit`] if an interrupt is pending.
@@ -216,7 +216,8 @@ impl fmt::Debug for Halt {
     }
 }
 
-/// The limits of an evaluation. It ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`] if it exceeds one of them.
+/// The limits of an evaluation. An evaluation that exceeds one of them ends with [`ErrorKind::Limit`] or
+/// [`ErrorKind::Excess`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest number of statements and calls per evaluation.
@@ -228,7 +229,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Allows 2·10⁸ steps (about ten seconds), 1000 levels and 2 GiB.
+    /// Allows 2·10⁸ steps, which take about ten seconds, a depth of 1000, and 2 GiB per value.
     fn default() -> Self {
         Limits {
             steps: 200_000_000,
@@ -238,10 +239,10 @@ impl Default for Limits {
     }
 }
 
-/// The default of [`Limits::bytes`], and the limit for values of library functions.
+/// The default value of [`Limits::bytes`], and the limit for the values of library functions.
 pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 
-/// Rejects a value of `elements` scalars of `size` bytes that would take more than `limit` bytes.
+/// Fails if a value of `elements` scalars of `size` bytes each would take more than `limit` bytes.
 pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResult<()> {
     let bytes = elements * size as f64;
     if bytes > limit as f64 {
@@ -254,11 +255,11 @@ pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResu
     Ok(())
 }
 
-/// The largest number of terms that one call of a library function may add or multiply. That many terms take a
-/// fraction of a second.
+/// The largest number of terms that one call of a library function may add or multiply. A call with so many terms takes
+/// a fraction of a second.
 pub const MAX_TERMS: f64 = 4e6;
 
-/// Rejects a call of `what` with too many `terms`.
+/// Fails if a call of the function `what` has too many terms.
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Excess`] if there are more than [`MAX_TERMS`].
@@ -271,7 +272,7 @@ pub fn check_terms(what: &str, terms: f64) -> FnResult<()> {
     Ok(())
 }
 
-/// Formats a size, such as `1.500 GiB`.
+/// Formats a size in bytes, such as `1.500 GiB`.
 pub fn show_bytes(bytes: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut value = bytes;
@@ -283,7 +284,7 @@ pub fn show_bytes(bytes: f64) -> String {
     format!("{value:.3} {}", UNITS[unit])
 }
 
-/// Checks that a function 3F2 has three numerator and two denominator parameters.
+/// Checks that a call of the hypergeometric function 3F2 has three numerator and two denominator parameters.
 ///
 /// # Errors
 /// Fails unless `above` is 3 and `below` is 2.

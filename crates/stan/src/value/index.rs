@@ -5,12 +5,12 @@ use std::fmt;
 use crate::program::Type;
 use crate::value::{Mat, Value};
 
-/// An evaluated index. Positions are numbered from 1.
+/// An index whose expressions have been evaluated. Positions are numbered from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Idx {
     /// The whole dimension.
     All,
-    /// One position. Its dimension is dropped.
+    /// A single position. The result lacks this dimension.
     One(i32),
     /// A list of positions, in the order of the list.
     Many(Vec<i32>),
@@ -18,7 +18,7 @@ pub enum Idx {
     From(i32),
     /// `:b`.
     To(i32),
-    /// `a:b`, which is empty if b < a.
+    /// `a:b`. The range is empty if b < a.
     Between(i32, i32),
 }
 
@@ -27,7 +27,7 @@ pub enum Idx {
 pub enum IndexError {
     /// A position outside its dimension.
     OutOfBounds {
-        /// The number of the index in the source, counted from 1.
+        /// The position of the index in the index expression, counted from 1.
         position: usize,
         /// The offending index.
         index: i32,
@@ -139,8 +139,8 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
     }
 }
 
-/// Returns the part of `value` that `idx` selects. `ty`, the type of that part, determines the element type of an empty
-/// array. If `ty` is `None`, an empty array is a [`Value::Array`].
+/// Returns the part of `value` that `idx` selects. `ty` is the type of that part, and it determines the element type of
+/// an empty array. If `ty` is `None`, an empty array is a [`Value::Array`].
 ///
 /// # Errors
 /// Fails if an index is out of bounds.
@@ -256,7 +256,7 @@ fn part<T: Copy>(
 /// Assigns `new` to the part of `target` that `idx` selects.
 ///
 /// # Errors
-/// Fails if an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds, or if the part and `new` have different shapes.
 pub fn set(target: &mut Value, idx: &[Idx], new: Value) -> Result<(), IndexError> {
     set_at(target, idx, new, 1)
 }
@@ -368,7 +368,7 @@ fn block((rows, cols): (usize, usize), found: &Value) -> IndexError {
     }
 }
 
-/// An evaluated step into a container.
+/// A step into a container, whose expressions have been evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Indices into the container.
@@ -396,7 +396,7 @@ pub fn get_path(value: &Value, path: &[Step]) -> Result<Value, IndexError> {
 /// Assigns `new` to the part of `target` at the end of a path.
 ///
 /// # Errors
-/// Fails if an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds, or if the part and `new` have different shapes.
 pub fn set_path(target: &mut Value, path: &[Step], new: Value) -> Result<(), IndexError> {
     match path.split_first() {
         None => set(target, &[], new),
@@ -408,7 +408,7 @@ pub fn set_path(target: &mut Value, path: &[Step], new: Value) -> Result<(), Ind
         },
         Some((Step::Index(idx), [])) => set(target, idx, new),
         Some((Step::Index(idx), rest)) => {
-            // This is also correct for ranges.
+            // Reading a part, changing it and writing it back is also correct for ranges.
             let mut part = get(target, idx, None)?;
             set_path(&mut part, rest, new)?;
             set(target, idx, part)

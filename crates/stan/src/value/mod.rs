@@ -1,4 +1,4 @@
-//! Values of the language, and operations of both evaluators on them.
+//! Values of the language, and the operations on values that both evaluators use.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -39,7 +39,7 @@ pub struct Mat<T> {
 pub type Matrix = Mat<f64>;
 
 impl<T: Copy> Mat<T> {
-    /// Creates a `rows × cols` matrix from its elements, given column after column.
+    /// Creates a `rows × cols` matrix from its elements in column-major order.
     ///
     /// # Panics
     /// Panics if the number of elements is not `rows · cols`, which is a bug in the caller.
@@ -84,7 +84,7 @@ impl<T: Copy> Mat<T> {
         &mut self.data
     }
 
-    /// Converts the matrix to its elements, column after column.
+    /// Consumes the matrix and returns its elements, column after column.
     pub fn into_data(self) -> Vec<T> {
         self.data
     }
@@ -129,8 +129,8 @@ impl<T> std::ops::IndexMut<(usize, usize)> for Mat<T> {
 
 /// A value of the language.
 ///
-/// `array[] int` is always [`Value::Ints`] and `array[] real` always [`Value::Reals`]; every other array is a
-/// [`Value::Array`] of its elements, all of one type.
+/// An `array[] int` is always a [`Value::Ints`], and an `array[] real` is always a [`Value::Reals`]. Every other array
+/// is a [`Value::Array`], whose elements all have the same type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `int`
@@ -168,7 +168,7 @@ fn mismatch(expected: &str, found: &Value) -> FnError {
 }
 
 impl Value {
-    /// Creates an array of these elements, which are of type `element`.
+    /// Creates an array from elements of type `element`.
     pub fn array(elements: Vec<Value>, element: &Type) -> Value {
         match element {
             Type::Int => Ints(
@@ -198,10 +198,10 @@ impl Value {
         }
     }
 
-    /// Returns a count, which is an `int` that is not negative.
+    /// Returns the value of an `int` that must not be negative, such as a size.
     ///
     /// # Errors
-    /// Fails if the value is negative, or not an `int`.
+    /// Fails if the value is negative, or if it is not an `int`.
     pub fn size_arg(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)
@@ -220,7 +220,7 @@ impl Value {
         }
     }
 
-    /// Returns a complex number. A real number becomes a complex one.
+    /// Returns the value as a complex number. Real numbers are converted.
     ///
     /// # Errors
     /// Fails if the value is neither real nor complex.
@@ -265,7 +265,7 @@ impl Value {
         }
     }
 
-    /// Returns the elements of an array, borrowed if the value is a [`Value::Array`].
+    /// Returns the elements of an array. The elements are borrowed if the value is a [`Value::Array`].
     ///
     /// # Errors
     /// Fails if the value is not an array.
@@ -278,7 +278,7 @@ impl Value {
         }
     }
 
-    /// Returns the number of elements of an array, vector or matrix, or 1 for a scalar.
+    /// Returns the number of elements of an array, vector or matrix. A scalar has one element.
     pub fn len(&self) -> usize {
         match self {
             Ints(x) => x.len(),
@@ -301,8 +301,8 @@ impl Value {
         matches!(self, Int(_) | Real(_) | Complex(_))
     }
 
-    /// Returns the extents, starting with the array dimensions. As in Stan's `dims`, dimensions below an empty array
-    /// are not visible.
+    /// Returns the extents, starting with the array dimensions. As in Stan's `dims`, the dimensions below an empty
+    /// array are omitted.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = Vec::new();
         let mut value = self;
@@ -330,7 +330,7 @@ impl Value {
         out
     }
 
-    /// Appends the numbers that [`Value::numbers`] returns to `out`.
+    /// Appends to `out` the numbers that [`Value::numbers`] returns.
     pub fn push_numbers(&self, out: &mut Vec<f64>) {
         match self {
             Int(i) => out.push(f64::from(*i)),
@@ -347,8 +347,9 @@ impl Value {
         }
     }
 
-    /// Appends all numbers to `out` in column-major order over all dimensions (first index fastest), as in Stan's CSV
-    /// files. A complex number gives two numbers. Arrays of tuples are not supported.
+    /// Appends all numbers to `out` in column-major order over all dimensions, in which the first index varies fastest,
+    /// as in Stan's CSV files. A complex number contributes its real and its imaginary part. Arrays of tuples are not
+    /// supported.
     pub fn push_column_major(&self, out: &mut Vec<f64>) {
         let mut dims = Vec::new();
         let mut value = self;
@@ -433,7 +434,7 @@ impl Value {
         }
     }
 
-    /// Promotes the value to type `ty`, elementwise: ints become reals, and reals become complex numbers.
+    /// Promotes the value to type `ty`, elementwise. Ints become reals, and reals become complex numbers.
     pub fn promote(self, ty: &Type) -> Value {
         match (self, ty) {
             (Int(i), Type::Real) => Real(f64::from(i)),
@@ -503,7 +504,7 @@ impl Value {
     }
 
     /// Returns whether both values have the same shape, so that one may be assigned to the other. Dimensions below an
-    /// empty array of arrays count as equal.
+    /// empty array of arrays are not compared.
     pub fn same_shape(&self, other: &Value) -> bool {
         match (self, other) {
             (Array(a), Array(b)) | (Tuple(a), Tuple(b)) => {
@@ -537,8 +538,8 @@ fn list<T>(
 }
 
 impl fmt::Display for Value {
-    /// Formats the value as `print` does: six significant digits, `[a,b]` for every container, and the rows of a
-    /// matrix in brackets.
+    /// Formats the value as `print` does: numbers with six significant digits, every container as `[a,b]`, and each row
+    /// of a matrix in its own brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let complex = |f: &mut fmt::Formatter<'_>, z: Complex64| {
             write!(f, "({},{})", significant(z.re), significant(z.im))
@@ -606,7 +607,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// Returns the value, copied if it is shared.
+    /// Returns the value. A shared value is copied.
     pub fn into_value(self) -> Value {
         match self {
             Operand::Owned(v) => v,
@@ -614,7 +615,7 @@ impl Operand {
         }
     }
 
-    /// Returns the value behind a reference counter.
+    /// Returns the value in a reference-counted pointer.
     pub fn into_shared(self) -> Arc<Value> {
         match self {
             Operand::Owned(v) => Arc::new(v),
@@ -633,9 +634,9 @@ impl Deref for Operand {
     }
 }
 
-/// Returns the storage positions of an array with these extents, in the order of Stan's CSV files, where the first
-/// index runs fastest. The `inner` numbers of each element are already in that order, and groups of `unit` numbers
-/// stay together.
+/// Returns the storage positions of an array with these extents in the order of Stan's CSV files, in which the first
+/// index varies fastest. Each array element consists of `inner` numbers, which are already in that order. Groups of
+/// `unit` numbers stay together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {

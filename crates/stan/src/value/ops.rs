@@ -182,7 +182,7 @@ fn shaped<T: Scalar>(m: Mat<T>, row: bool, column: bool) -> Lin<T> {
     }
 }
 
-/// A matrix `b` is inverted: `a · b⁻¹`.
+/// If `b` is a matrix, the result is `a · b⁻¹`.
 fn divide<T: Scalar>(a: Lin<T>, b: Lin<T>) -> FnResult<Lin<T>> {
     let Lin::Matrix(_) = &b else {
         return elementwise("/", a, b, |x, y| x / y);
@@ -257,10 +257,11 @@ fn compare(op: BinaryOp, a: f64, b: f64) -> FnResult<Value> {
     Ok(Value::Int(i32::from(holds)))
 }
 
-/// Computes `a op b`. `&&` and `||` do not short-circuit, because both values are already known.
+/// Computes `a op b`. The operators `&&` and `||` do not short-circuit here, because both values are already known.
 ///
 /// # Errors
-/// Fails if sizes do not fit, an `int` overflows or is divided by zero, or a matrix is singular.
+/// Fails if the sizes of the operands do not match, if an `int` overflows or is divided by zero, or if a matrix is
+/// singular.
 pub fn binary(op: BinaryOp, a: &Value, b: &Value) -> FnResult<Value> {
     use BinaryOp::*;
     match (op, a, b) {

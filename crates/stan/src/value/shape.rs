@@ -2,7 +2,7 @@
 
 use super::Value;
 
-/// Returns the numbers of rows and columns of a matrix, or of a vector as a column.
+/// Returns the numbers of rows and columns of a matrix. A vector counts as a column.
 pub fn extents(value: &Value) -> (usize, usize) {
     match value {
         Value::Matrix(m) => (m.rows(), m.cols()),
@@ -10,7 +10,7 @@ pub fn extents(value: &Value) -> (usize, usize) {
     }
 }
 
-/// Returns the values below `depth` array dimensions, each with its index, such as `[2,1]`, as text.
+/// Returns the values below `depth` array dimensions. Each value comes with its index as text, such as `[2,1]`.
 pub fn leaves(value: &Value, depth: usize) -> Vec<(String, &Value)> {
     fn walk<'v>(
         value: &'v Value,
@@ -42,8 +42,8 @@ fn bracketed(path: &[usize]) -> String {
     format!("[{}]", parts.join(","))
 }
 
-/// Returns the index of element `at` (in storage order) of a value without tuples, such as `[3]` or `[2,1]`. It is
-/// empty for a scalar.
+/// Returns the index of the element at storage position `at` of a value without tuples, such as `[3]` or `[2,1]`. The
+/// index is empty for a scalar.
 pub fn element_name(value: &Value, at: usize) -> String {
     let dims = value.dims();
     let mut leaf = value;

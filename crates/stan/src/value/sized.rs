@@ -44,8 +44,8 @@ impl Sized {
         (dims, inner)
     }
 
-    /// Returns the numbers of rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1.
-    /// The rows count twice for complex numbers.
+    /// Returns the numbers of rows and columns of one innermost value. A vector is a column, and a scalar is 1 × 1. For
+    /// complex numbers, the number of rows is doubled.
     pub fn leaf_extents(&self) -> (usize, usize) {
         match self.unwind().1 {
             Sized::Int | Sized::Real => (1, 1),
@@ -58,7 +58,7 @@ impl Sized {
         }
     }
 
-    /// Returns the extents of an innermost value as declared. A scalar has none.
+    /// Returns the extents of an innermost value as they are declared. A scalar has no extents.
     pub fn leaf_dims(&self) -> Vec<usize> {
         match self.unwind().1 {
             Sized::Vector(n)
@@ -100,7 +100,7 @@ impl Sized {
         }
     }
 
-    /// Creates a value from its numbers in storage order. Missing numbers are NaN.
+    /// Creates a value from its numbers in storage order. Numbers that are missing are NaN.
     pub fn from_numbers(&self, numbers: &mut impl Iterator<Item = f64>) -> Value {
         let mut next = || numbers.next().unwrap_or(f64::NAN);
         let mut complex = |n: usize| -> Vec<Complex64> {
@@ -129,7 +129,8 @@ impl Sized {
         }
     }
 
-    /// Returns the value of a variable of this type before any assignment: NaN for reals, and `i32::MIN` for ints.
+    /// Returns the value that a variable of this type has before any assignment. Reals are NaN, and ints are
+    /// `i32::MIN`.
     pub fn empty(&self) -> Value {
         let nan = Complex64::new(f64::NAN, f64::NAN);
         match self {
@@ -182,11 +183,11 @@ impl Sized {
     }
 }
 
-/// A part of a declared value that is not a tuple, with its path.
+/// A part of a declared value. The part is not a tuple, and `path` leads to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'p> {
-    /// The suffix of the variable's name. It is empty, or for components of tuples `:1` or `.2:1` as in Stan's CSV
-    /// files.
+    /// The suffix of the variable's name. For a component of a tuple it is a suffix such as `:1` or `.2:1`, as in
+    /// Stan's CSV files. Otherwise it is empty.
     pub suffix: String,
     /// The type of the part.
     pub ty: Sized,
@@ -196,7 +197,7 @@ pub struct Part<'p> {
     pub path: Vec<usize>,
 }
 
-/// Returns the parts of a declaration. Without tuples, the only part is the whole variable.
+/// Returns the parts of a declaration. If there are no tuples, the whole variable is the only part.
 pub fn parts<'p>(decl: &'p Decl, ty: &Sized) -> Vec<Part<'p>> {
     let mut out = Vec::new();
     let mut path = Vec::new();
@@ -279,7 +280,7 @@ pub fn put_part(value: &mut Value, path: &[usize], part: Value) {
     }
 }
 
-/// Returns the transform of a constraint without its bounds, which is enough to count coordinates.
+/// Returns the transform for a constraint, but without the bounds. This suffices to count coordinates.
 pub fn shape_only(constraint: &Constraint) -> Transform {
     match constraint {
         Constraint::Ordered => Transform::Ordered,

@@ -5,7 +5,7 @@ use num_complex::Complex64;
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// An `array[,]` is a matrix by rows, so that it can be paired with a matrix.
+/// An `array[,]` is treated as a matrix, given row by row, so that it can be paired with a matrix.
 fn at_matrix(v: &Value, i: usize, j: usize) -> FnResult<Value> {
     let out_of_shape = || FnError::invalid("containers of different shapes".to_string());
     match v {
@@ -125,7 +125,7 @@ pub fn map2_complex(
     }
 }
 
-/// Applies `f` to three arguments, element by element. A scalar is paired with every element.
+/// Applies `f` to three arguments, element by element. A scalar is paired with every element of the other arguments.
 ///
 /// # Errors
 /// Fails if containers have different shapes.

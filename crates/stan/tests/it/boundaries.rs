@@ -1,5 +1,5 @@
-//! Compares values and gradients at the bounds of domains and near underflow or overflow with finite values of Stan.
-//! `tools/oracle/boundaries.py` computes the references.
+//! Compares values and gradients at the bounds of domains, and near underflow or overflow, with values of Stan that are
+//! finite. `tools/oracle/boundaries.py` computes these reference values.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! Tests small programs for the corners of the language against reference values of value and gradient.
+//! Tests small programs that use corners of the language against reference values and reference gradients.
 //!
-//! `reference/corners.json` contains the programs, and `reference/make_corners.py` computed the values.
+//! `reference/corners.json` contains the programs, and `reference/make_corners.py` computed the reference values.
 
 use crate::support::agreement::{Outcome, compare};
 use crate::support::{bind, error, numbers};
@@ -31,7 +31,7 @@ fn check(corner: &Value) -> Result<(), String> {
             &mut value,
             LanesMut::new(&mut gradient, point.len(), 1),
         );
-        // The slopes of Stan's normal distribution functions are approximations with fewer than eight digits.
+        // Stan approximates the derivatives of its normal distribution functions to fewer than eight digits.
         let rough = corner["gradient_tolerance"].as_f64().unwrap_or(TOLERANCE);
         let slopes = gradient.iter().zip(numbers(&case["gradient"]));
         let pairs = [
@@ -100,8 +100,8 @@ fn negative_binomial_counts_of_any_precision_come_to_poisson_ones() {
     }
 }
 
-/// Parts of a density that are −∞, and zero probabilities, must have no slope that makes second derivatives NaN. The
-/// test compares second derivatives with differences.
+/// Parts of a density that are −∞, and probabilities that are zero, must have no derivative that makes second
+/// derivatives NaN. The test compares second derivatives with finite differences.
 #[test]
 fn empty_tails_and_impossible_outcomes_leave_derivatives_finite() {
     let programs = [
@@ -120,7 +120,7 @@ fn empty_tails_and_impossible_outcomes_leave_derivatives_finite() {
     }
 }
 
-/// A Dirichlet-multinomial density with almost certain proportions must equal a multinomial density, in every form.
+/// A Dirichlet-multinomial density with almost certain proportions must equal a multinomial density in every form.
 #[test]
 fn large_sizes_of_a_dirichlet_leave_digits() {
     let by_hand = "functions { real dirmult(array[] int y, vector alpha) { real a = sum(alpha);

@@ -1,7 +1,7 @@
-//! Tests which functions of the library can be evaluated. Each signature with up to two array dimensions is in a
-//! separate program, whose real arguments depend on a parameter. `JENSEN_GOLDEN=update` writes the page of the book,
-//! and other runs compare it. `JENSEN_COVERAGE=NAME` prints the results for signatures of functions whose names contain
-//! NAME.
+//! Tests which functions of the library can be evaluated. Each signature with at most two array dimensions is called in
+//! a separate program, whose real arguments depend on a parameter. With `JENSEN_GOLDEN=update`, the test writes the
+//! page of the book, and otherwise it compares the page with the results. `JENSEN_COVERAGE=NAME` prints the results for
+//! the signatures of functions whose names contain NAME.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -57,7 +57,7 @@ fn family(name: &str, signature: &FunctionType) -> &'static str {
     of.map_or("containers", |(family, _)| family)
 }
 
-/// Excludes random numbers, function arguments and deeper arrays.
+/// Excludes random numbers, function arguments and arrays with more dimensions.
 fn legal(name: &str, signature: &FunctionType) -> bool {
     let depth = |ty: &Type| ty.unwind().0;
     let function = |ty: &Type| matches!(ty.unwind().1, Type::Function(_));
@@ -170,7 +170,7 @@ fn verdict(source: &str, talk: bool) -> Verdict {
         );
     }
     let graph = !matches!(&lowered, Err(e) if e.kind == ErrorKind::Unsupported);
-    // Every program that `jensen check` calls correct can be lowered.
+    // Every program that `jensen check` accepts as correct can be lowered.
     assert_eq!(graph, said.is_empty(), "{source}{said:?}");
     Verdict {
         graph,

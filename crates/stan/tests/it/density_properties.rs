@@ -1,7 +1,7 @@
-//! Tests random programs from text to log density: the evaluators must agree, and derivatives must be those of the
-//! value.
+//! Tests random programs from the text to the log density. The evaluators must agree, and the derivatives must be those
+//! of the value.
 //!
-//! `cargo run --release -p jensen-stan --example random_programs -- density 100000` runs many more.
+//! `cargo run --release -p jensen-stan --example random_programs -- density 100000` tests many more programs.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! Tests that Jensen evaluates every program that `check` accepts, or reports the location of a construct that it
-//! cannot evaluate. Programs have no length limit.
+//! cannot evaluate. The length of programs is not limited.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -23,7 +23,8 @@ fn locations(source: &str) -> Vec<(usize, usize)> {
 fn what_no_density_computes_is_said_with_its_location() {
     let schur = "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(complex_schur_decompose_t(M)));\n}";
     assert_eq!(locations(schur), [(3, 26)]);
-    // A construct in a function is reported if the program calls the function where it cannot be evaluated.
+    // A construct in a function is reported if the program calls the function in a place where the construct cannot be
+    // evaluated.
     let within = "functions { real f(matrix m) {\n  return sum(get_real(complex_schur_decompose_t(m)));\n} }\n";
     assert_eq!(locations(&format!("{within}model {{}}")), []);
     let called = format!("{within}parameters {{ matrix[2,2] M; }} model {{ target += f(M); }}");
@@ -64,7 +65,7 @@ fn what_lowering_refuses_is_said_before_there_are_data() {
     let found = refused(loops);
     assert_eq!((found[0].0, found[0].1), (13, true), "{found:?}");
     assert!(found[0].2.contains("loop bounds"), "{found:?}");
-    // The check works without data. A condition on data may skip the construct.
+    // The check works without data. A condition on data may cause the construct to be skipped.
     let endless = "parameters { real<lower=0> a; }\nmodel {\n  real x = 1;\n  while (x < a) x *= 2;\n  target += -x * a;\n}";
     assert_eq!(refused(endless)[0].0, 4);
     let switched = "data { int<lower=0, upper=1> careful; }\nparameters { real<lower=0> a; }\nmodel {\n  real x = 1;\n  if (careful)\n    \
@@ -72,11 +73,11 @@ fn what_lowering_refuses_is_said_before_there_are_data() {
     let found = refused(switched);
     assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
     assert!(found[0].2.contains("for some data"), "{found:?}");
-    // A switch without bounds that is off may also skip it.
+    // If a switch without bounds is off, the construct may also be skipped.
     let off = switched.replace("int<lower=0, upper=1> careful", "int quick");
     let found = refused(&off.replace("if (careful)", "if (!quick)"));
     assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
-    // `check` reports nothing for a program whose data it cannot make up, and for one that it can evaluate.
+    // `check` reports nothing for a program for which it cannot make up data, or for one that it can evaluate.
     let fine = "data { int N; array[N] int<lower=0> y; tuple(real, vector<lower=0>[N]) t; }\n\
         parameters { real<lower=0> a; }\nmodel { y ~ poisson(a * t.1); }";
     assert_eq!(refused(fine), []);
@@ -128,7 +129,7 @@ fn sums_have_no_limit() {
     }
     let source = format!("parameters {{ real a; }} model {{ target += {signs}; }}");
     assert!((both(&source, &[0.5]) - expected).abs() < 1e-9 * expected.abs());
-    // The first operand that decides ends a long chain of conditions, as it does in a short one.
+    // The first operand that decides a long chain of conditions ends its evaluation, as in a short chain.
     let tests: Vec<String> = (0..2000).map(|i| format!("x != {i}")).collect();
     let source = format!(
         "transformed data {{ int x = 1999; int y = {}; int z = {}; }} parameters {{ real a; }} model {{ target += a * y + z; }}",
@@ -194,7 +195,7 @@ fn data_that_are_no_numbers_are_named() {
     assert_eq!(fine.where_missing("a location is NaN"), "");
 }
 
-/// `check` reports the errors that would end every fit of a program without data.
+/// For a program without data, `check` reports the errors that would end every fit.
 #[test]
 fn programs_without_data_are_refused_for_what_ends_their_fits() {
     for (source, part) in [

@@ -1,6 +1,6 @@
-//! Tests log densities at extreme arguments, where terms cancel, against 60 digits of an external oracle
-//! (`tools/oracle/extremes.py`). It keeps the worst 200 of 10⁴ points for each distribution. With
-//! `JENSEN_EXTREMES=FILE` the test reads all points, and stores the worst ones with their errors.
+//! Tests log densities at extreme arguments, where terms cancel, against an external oracle that computes 60 digits
+//! (`tools/oracle/extremes.py`). The repository contains the worst 200 of 10⁴ points for each distribution. With
+//! `JENSEN_EXTREMES=FILE`, the test reads all points and stores the worst ones with their errors.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -34,7 +34,8 @@ struct Point {
     line: String,
 }
 
-/// The errors of a log density on the graph and in the interpreter, relative to the larger of its magnitude and 1.
+/// The errors of a log density in the graph and in the interpreter, relative to its magnitude or to 1, whichever is
+/// larger.
 type Errors = [f64; 2];
 
 fn reference(name: &str) -> PathBuf {
@@ -116,7 +117,8 @@ fn worst(errors: &[Errors]) -> Errors {
     [at(0), at(1)]
 }
 
-/// Returns the power of ten above three times an error, because other instruction sets round differently.
+/// Returns the smallest power of ten above three times the error. The margin is needed because other instruction sets
+/// round differently.
 fn limit(error: f64) -> f64 {
     let power = (3.0 * error).max(1e-15).log10().ceil();
     format!("1e{power}").parse().expect("a power of ten")
@@ -167,7 +169,7 @@ fn keep(file: &Path) {
     std::fs::write(reference("extremes_limits.csv"), limits).expect("the limits are written");
 }
 
-/// Counts, some of which are large: none, few, many, and all of the trials.
+/// Counts of successes, some of which are large: none, few, many, and as many as there are trials.
 const COUNTS: [f64; 5] = [0.0, 7.0, 20_000.0, 1_234_567_890.0, 2_000_000_000.0];
 
 const TRIALS: [f64; 5] = [30_000.0, 12.0, 1e9, 2_000_000_000.0, 2_000_000_000.0];
@@ -181,7 +183,7 @@ fn slopes_keep_their_digits_at_large_counts() {
         listed(&TRIALS).replace(".0", "")
     );
     let inv_logit = |x: f64| 1.0 / (1.0 + (-x).exp());
-    // The arguments are a count, its number of trials, x, and the inverse logit of x.
+    // The arguments are a count, the number of trials, x, and the inverse logit of x.
     type Slope = fn(f64, f64, f64, f64) -> f64;
     let cases: [(&str, &[f64], Slope); 4] = [
         (

@@ -1,10 +1,10 @@
-//! Tests `#include`, which replaces the line by the file and stays within the folders of the resolver.
+//! Tests `#include`, which replaces its line by the file's contents and stays within the folders of the resolver.
 
 use std::collections::BTreeMap;
 
 use jensen_stan::{IncludeResolver, NoIncludes, check};
 
-/// The files by path. The test fails if the program requests a path outside its directory.
+/// The contents of the files by path. The test fails if the program requests a path outside of its directory.
 struct Files(BTreeMap<&'static str, &'static str>);
 
 impl IncludeResolver for Files {

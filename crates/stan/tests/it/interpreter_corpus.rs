@@ -3,10 +3,10 @@
 use crate::support::{bind, corpus, error, numbers};
 use jensen_density::{DrawKey, Posterior};
 
-/// The tolerance unless the oracle states another one, as it does for solvers.
+/// The tolerance, unless the oracle states another one, as it does for solvers.
 const TOLERANCE: f64 = 1e-8;
 
-/// Densities whose constants Stan's library drops in `~`, but the tool behind the reference values does not.
+/// Densities whose constants `~` drops in Stan's library, but not in the tool that computed the reference values.
 const KEEPS_CONSTANTS: [&str; 3] = ["wishart(", "multi_student_t", "lkj_cov"];
 
 fn check_model(given: &corpus::Model) -> Result<(), String> {
@@ -30,8 +30,8 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
         .iter()
         .map(|x| x.as_str().expect("a name"))
         .collect();
-    // The reference lists the names of arrays of vectors in an order other than that of the coordinates, but the set is
-    // the same.
+    // The reference lists the names of the elements of arrays of vectors in another order than the coordinates, but the
+    // set of names is the same.
     let (mut a, mut b) = (names.clone(), expected.clone());
     a.sort();
     b.sort();
@@ -89,7 +89,8 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
     Ok(())
 }
 
-/// Constrained parameters must map back to their coordinates if rounding keeps them inside their constraints.
+/// Constrained parameters must map back to their coordinates, provided that rounding keeps them inside their
+/// constraints.
 fn round_trip(model: &impl Posterior, z: &[f64], values: &[f64]) -> Result<(), String> {
     let mut at = 0;
     let mut named = Vec::new();
@@ -106,7 +107,7 @@ fn round_trip(model: &impl Posterior, z: &[f64], values: &[f64]) -> Result<(), S
     };
     let back = model.unconstrain(&lookup).map_err(|e| e.to_string())?;
     for (a, b) in back.iter().zip(z) {
-        // Coordinates near a bound lose digits in the constrained value.
+        // The constrained value of a coordinate near a bound has lost digits.
         if error(*a, *b) > 1e-5 {
             return Err(format!("{a} instead of {b}"));
         }

@@ -26,7 +26,7 @@ fn generated(source: &str, data: &str) -> Vec<(String, Vec<f64>)> {
         .collect()
 }
 
-/// `body` declares `real r`, or another `r` itself.
+/// Returns the value of `r`, which `body` must declare.
 fn result(functions: &str, body: &str) -> Vec<f64> {
     let source = format!("functions {{ {functions} }}\ngenerated quantities {{ {body} }}\n");
     let all = generated(&source, "{}");
@@ -513,7 +513,7 @@ fn higher_order_functions() {
     assert!((found - direct - std::f64::consts::PI.sqrt()).abs() < 1e-9);
 }
 
-/// Endless recursion through the largest frames ends with an error, before the stack of a small thread overflows.
+/// Endless recursion through the largest frames must end with an error before the stack of a small thread overflows.
 #[test]
 fn recursion_fits_the_stack() {
     let functions = "real f(real x) {

@@ -1,5 +1,6 @@
-//! Tests embedded Laplace approximations: both evaluators against an external oracle (`tools/oracle/laplace.py`),
-//! derivatives against differences, refusals, and draws of the latent variables.
+//! Tests embedded Laplace approximations. Both evaluators are compared with an external oracle
+//! (`tools/oracle/laplace.py`), and derivatives with finite differences. Also tests calls that must be rejected, and
+//! draws of the latent variables.
 
 use crate::support::{bind, error, numbers};
 use jensen_density::{DrawKey, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 type Found = (f64, Vec<f64>, Vec<Vec<f64>>);
 
-/// All lanes of the batch share the point.
+/// All lanes of the batch evaluate the same point.
 fn derivatives(source: &str, at: &[f64]) -> Result<Found, LowerError> {
     let model = bind(source, "{}").unwrap_or_else(|e| panic!("{source}: {e}"));
     let lowered = lower(&model, LowerOptions::default())?;
@@ -91,7 +92,8 @@ fn what_is_data_changes_nothing() {
     let call = "laplace_marginal_poisson_log_lpmf(y | ix, rep_vector(e, 4), 1, K, (s, l, 4))";
     let at = [0.7, 2.0, 0.4];
     let (expected, gradient, _) = found(&program.replace("CALL", call), &at);
-    // First the covariance is data and the likelihood is not, then the reverse.
+    // In the first case the covariance is data and the likelihood depends on parameters. In the second case it is the
+    // reverse.
     for (of, others) in [(1, "s=0.7;l=2.0"), (2, "e=0.4")] {
         let mut source = program.replace("CALL", call);
         for other in others.split(';') {
@@ -200,7 +202,7 @@ fn infinite_arguments_stay_what_they_are() {
     assert!(error(with.0, without.0) < 1e-13, "{} {}", with.0, without.0);
 }
 
-/// Both evaluators must give the same message for the call, which fails for every draw.
+/// The call fails for every draw, and both evaluators must give the same message.
 fn refused(call: &str) -> String {
     let (program, _) = reference();
     let source = program.replace("CALL", call);
@@ -354,7 +356,7 @@ fn a_hessian_with_more_than_its_blocks_is_refused() {
 
 #[test]
 fn a_root_that_is_no_mode_rejects_the_draw() {
-    // Two modes with a saddle at 0, at which the search starts.
+    // There are two modes, with a saddle at 0, where the search starts.
     let source = "functions { real ll(vector theta, real s) { return 3 * s * sum(theta .* theta) - sum(theta^4); }\n  \
         matrix K(real s, int n) { return diag_matrix(rep_vector(s, n)); } }\n\
         parameters { real<lower=0> s; }\n\
@@ -384,7 +386,8 @@ fn a_root_that_is_no_mode_rejects_the_draw() {
 
 #[test]
 fn draws_of_the_latent_variables_have_the_moments_of_the_posterior() {
-    // A normal likelihood: the approximation is exact, with variance s/(s + 1) and mean y times that.
+    // With a normal likelihood, the approximation is exact. The variance is s/(s + 1), and the mean is y times this
+    // variance.
     let source = "functions { real ll(vector theta, vector y) { return normal_lpdf(y | theta, 1); }\n  \
         matrix K(real s, int n) { return diag_matrix(rep_vector(s, n)); } }\n\
         transformed data { vector[2] y = [3, -1]'; array[2] int k = {4, 0}; }\n\
@@ -438,8 +441,8 @@ fn draws_of_the_latent_variables_have_the_moments_of_the_posterior() {
     }
 }
 
-/// `~` is the density without its constants. In a tuple of arguments, only those that the function declares as data
-/// must be data.
+/// A `~` statement is the density without its constants. In a tuple of arguments, only the arguments that the function
+/// declares as data must be data.
 #[test]
 fn statements_are_densities_and_tuples_are_taken_apart() {
     let program = |statement: &str| {

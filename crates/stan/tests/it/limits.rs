@@ -1,4 +1,4 @@
-//! Tests the limits that end an evaluation within a call of the library, and the speed of calls.
+//! Tests the limits that end an evaluation during a call of the library, and the speed of calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ fn program(rows: usize, call: &str) -> String {
     )
 }
 
-/// A Schur decomposition does not check the interrupt, and takes many seconds for this number of rows.
+/// For this number of rows, a Schur decomposition takes many seconds, and it does not check the interrupt.
 #[test]
 fn a_call_that_takes_long_is_not_waited_for() {
     let text = program(500, "get_real(complex_schur_decompose_t(m)[1, 1])");
@@ -49,7 +49,7 @@ fn a_call_that_takes_long_is_not_waited_for() {
     assert!(late < Duration::from_millis(500), "{late:?}");
 }
 
-/// Each of these calls took from half a minute to minutes with loops over scalars.
+/// With loops over scalars, each of these calls took from half a minute to several minutes.
 #[test]
 fn matrices_of_hundreds_of_rows_take_no_time() {
     for call in [
@@ -74,7 +74,7 @@ fn matrices_of_hundreds_of_rows_take_no_time() {
 
 static APART: AtomicUsize = AtomicUsize::new(0);
 
-/// The calls are transforms, systems with a vector, and arrays of arrays that are small individually.
+/// The calls are transforms, systems of equations with a vector, and arrays of small arrays.
 #[test]
 fn calls_that_may_take_long_are_done_apart() {
     let pieces = |call: &str| {
@@ -125,7 +125,7 @@ fn hypergeometric_functions_of_huge_lists_are_refused() {
     }
 }
 
-/// The graph gets dozens of nodes for each element of these arguments.
+/// The graph receives dozens of nodes for each element of these arguments.
 #[test]
 fn calls_with_nodes_for_each_element_are_interrupted() {
     let text = "transformed data { vector[2000000] y = linspaced_vector(2000000, 1, 2); }\n\

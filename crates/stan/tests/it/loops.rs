@@ -1,8 +1,8 @@
 //! Compares programs written as loops with the same programs written with vectors.
 //!
 //! Each file of `programs` contains the common part, the form with loops and, if it exists, the form with vectors. The
-//! interpreter computes the reference. The graph of the loops must have the same number of nodes for few and many
-//! iterations, and at most a few more than the graph of the vectors.
+//! interpreter computes the reference. The graph of the loops must have the same number of nodes for few and for many
+//! iterations, and at most a few nodes more than the graph of the vectors.
 
 use crate::support::agreement::Outcome;
 use crate::support::{bind, error};
@@ -54,7 +54,7 @@ struct Ways {
     name: String,
     loops: String,
     vectors: Option<String>,
-    /// Whether iterations depend on each other. The test then makes no claim about the number of nodes.
+    /// Whether iterations depend on each other. If so, the test does not check the number of nodes.
     carried: bool,
 }
 
@@ -255,9 +255,9 @@ fn the_iteration_that_fails_is_named_as_ever() {
     }
 }
 
-/// Each line is a body over vectors and matrices that differ between iterations. The loop is long enough for its
-/// iterations to be joined into vector operations if the body has such a form. Most bodies have none, and Jensen must
-/// detect this at any place in a function.
+/// Each line is a body over vectors and matrices that differ between iterations. The loop is so long that its
+/// iterations are joined into vector operations if the body can be expressed by such operations. Most bodies cannot,
+/// and Jensen must detect this at any place in a function.
 #[test]
 fn bodies_with_vectors_and_matrices_are_what_they_are_iteration_by_iteration() {
     let iterations = 50;

@@ -1,11 +1,11 @@
-//! Tests the lowered graphs of the model corpus against its reference values, with the slow evaluator.
+//! Tests the lowered graphs of the model corpus against the reference values, using the slow evaluator.
 
 use crate::support::{bind, corpus, error, numbers};
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, Graph, GraphDensity, evaluate};
 use jensen_stan::lower::{LowerOptions, Lowered, lower};
 
-/// The tolerance unless the oracle states another one, as it does for solvers.
+/// The tolerance, unless the oracle states another one, as it does for solvers.
 const TOLERANCE: f64 = 1e-8;
 
 fn with_gradient(lowered: &Lowered) -> Graph {
@@ -54,8 +54,8 @@ fn check_model(given: &corpus::Model) -> Result<(), String> {
         compare("value", "value", both[0][0])?;
         let value = |lowered: &Lowered| evaluate(&lowered.graph, &[&z], None)[0][0];
         compare("value without Jacobian", "value_no_jacobian", value(&bare))?;
-        // The reference keeps the terms that its tool keeps: all terms of an inverse Wishart density with known degrees
-        // of freedom.
+        // The tool that computed the reference keeps all terms of an inverse Wishart density whose degrees of freedom
+        // are known.
         if !source.contains("inv_wishart") {
             compare("value without constants", "value_propto", value(&dropped))?;
         }
@@ -79,7 +79,7 @@ fn reference_values() {
 
 const WHOLE: usize = 200;
 
-/// Checks that every second derivative outside the pattern is zero, and returns the number of these entries.
+/// Checks that every second derivative outside the pattern is zero, and returns the number of entries outside it.
 fn outside_the_pattern(given: &corpus::Model) -> Result<usize, String> {
     let model = bind(&given.source, &given.data).map_err(|e| e.to_string())?;
     let lowered = lower(&model, LowerOptions::default()).map_err(|e| e.to_string())?;
@@ -110,7 +110,7 @@ fn outside_the_pattern(given: &corpus::Model) -> Result<usize, String> {
             let joined = |j: usize| i == j || pattern.neighbours(i).contains(&(j as u32));
             for (j, h) in row.iter().enumerate().filter(|&(j, _)| !joined(j)) {
                 absent += 1;
-                // Terms that cancel leave rounding errors.
+                // Terms that cancel leave rounding errors behind.
                 if h.abs() > 1e-12 * largest {
                     return Err(format!(
                         "coordinates {i} and {j}: {h}, though the pattern has none"
@@ -129,6 +129,6 @@ fn patterns_leave_no_derivative_out() {
         absent.set(absent.get() + outside_the_pattern(model)?);
         Ok(())
     });
-    // The corpus has chains, fields and hierarchies, so the pattern must exclude many entries.
+    // The corpus contains chains, fields and hierarchies, so the pattern must exclude many entries.
     assert!(absent.get() > 100_000, "{}", absent.get());
 }

@@ -1,5 +1,5 @@
-//! Tests errors of lowering, which are one line with the construct that cannot be lowered and its location. Draws that
-//! a program rejects are NaN, and the cost of loops is the cost of their iterations.
+//! Tests the errors of lowering. They consist of one line, with the construct that cannot be lowered and its location.
+//! Also tests that draws that a program rejects are NaN, and that the cost of a loop is the cost of its iterations.
 
 use crate::support::bind;
 use jensen_graph::evaluate;

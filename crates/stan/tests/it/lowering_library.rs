@@ -1,5 +1,6 @@
-//! Tests the lowered library against the interpreter, which has separate formulas: values at several points,
-//! gradients against differences of the interpreter's values, and every combination of scalars and containers.
+//! Tests the lowered library against the interpreter, which has separate formulas. The tests compare values at several
+//! points, compare gradients with differences of the interpreter's values, and cover every combination of scalars and
+//! containers.
 
 use crate::support::bind;
 use jensen_density::{DrawKey, Posterior};
@@ -184,7 +185,7 @@ fn check_all(cases: &[&str]) {
 
 #[test]
 fn equal_elements_have_no_variance() {
-    // Cubic roots are sensitive to the last digits.
+    // Cube roots are sensitive to the last digits.
     for value in [
         "rep_vector(exp(a), 3)",
         "rep_array(inv_logit(a) * pi(), 40)",
@@ -640,7 +641,8 @@ model {
         v.2.2.imag m.1.1.real m.1.1.imag m.2.1.real m.2.1.imag m.1.2.real m.1.2.imag m.2.2.real m.2.2.imag t:1 \
         t:2.real t:2.imag";
     assert_eq!(names.join(" "), expected);
-    // Without the nonlinear terms, the derivative by each coordinate named above is its factor.
+    // Without the nonlinear terms, the derivative with respect to each coordinate named above is the coordinate's
+    // factor.
     let linear = source.replace("target += -norm", "target += 0 * -norm");
     let linear = linear.replace("(v[1][1])) -", "(v[1][1])) * 0 -");
     let linear = linear

@@ -1,4 +1,4 @@
-//! Tests that for random programs the graph agrees with the interpreter, or lowering gives a reason.
+//! Tests that, for random programs, the graph agrees with the interpreter or lowering gives a reason for its failure.
 
 use crate::support::bind;
 use jensen_graph::evaluate;
@@ -21,7 +21,7 @@ fn graph_and_interpreter_agree() {
             Ok(lowered) => lowered,
             Err(e) if e.kind == ErrorKind::Unsupported || e.kind == ErrorKind::Rejected => continue,
             Err(e) => {
-                // A failure for all draws must also be a failure in the interpreter.
+                // A program that lowering rejects for all draws must also fail in the interpreter.
                 let z = vec![0.1; model.unconstrained_dim()];
                 if model.log_density(&z, true, false).is_ok() {
                     failures.push(format!(

@@ -1,5 +1,6 @@
 //! Tests distribution functions and special functions of parameters against values, gradients and second derivatives
-//! of an external oracle (`tails.py` and other scripts in `tools/oracle`), and their conventions outside the support.
+//! from an external oracle (`tails.py` and other scripts in `tools/oracle`). Also tests the conventions of these
+//! functions outside the support.
 
 use crate::support::{bind, numbers};
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
@@ -7,11 +8,11 @@ use jensen_graph::{Execution, GraphDensity};
 use jensen_stan::lower::{LowerOptions, lower};
 use serde_json::Value;
 
-/// The tolerances of value, gradient and second derivatives, relative to the largest number of the same kind.
+/// The tolerances of values, gradients and second derivatives, relative to the largest number of the same kind.
 const TOLERANCE: [f64; 3] = [1e-11, 1e-9, 1e-8];
 
-/// The output of the scripts, the smallest number of cases, and whether the interpreter has the same accuracy. In far
-/// tails it does not.
+/// The output of each script, the smallest number of cases, and whether the interpreter has the same accuracy. The
+/// interpreter does not have this accuracy in far tails.
 const REFERENCES: &[(&str, usize, bool)] = &[
     (include_str!("../reference/tails.json"), 150, false),
     (include_str!("../reference/hypergeometric.json"), 40, true),
@@ -109,7 +110,8 @@ fn values_and_derivatives_of_the_oracle() {
     );
 }
 
-/// A short range of nondecision times must act like its middle, up to the square of its length.
+/// A short range of nondecision times must have the same effect as the midpoint of the range, up to the square of the
+/// range's length.
 #[test]
 fn short_ranges_of_nondecision_times() {
     let names: Vec<String> = (0..6).map(|i| format!("x{i}")).collect();

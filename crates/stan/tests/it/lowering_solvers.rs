@@ -1,5 +1,6 @@
-//! Tests solvers that Stan programs call: the graph against the interpreter, gradients against differences of the
-//! interpreter's values, products against differences of gradients, and messages about mistakes.
+//! Tests the solvers that Stan programs call. The graph is compared with the interpreter, gradients with differences of
+//! the interpreter's values, and Hessian-vector products with differences of gradients. Messages about mistakes are
+//! also tested.
 
 use crate::support::bind;
 use jensen_density::{DrawKey, Lanes, LanesMut, LogDensity, Posterior, TwiceDifferentiable};
@@ -98,7 +99,7 @@ fn equations() -> Vec<String> {
             "array[3] vector[2] y = ode_{name}_tol(decay, y0, 0, ts, 1e-9, 1e-10, 100000, {arguments});"
         ));
     }
-    // The first call has a start and times that depend on parameters. In the second, only the start does.
+    // In the first call, the start and the times depend on parameters. In the second call, only the start does.
     calls.push(format!(
         "array[3] real at = {{gap, gap + a, 5 + gap}};
          array[3] vector[2] y = ode_bdf_tol(decay, y0 * a, -gap, at, 1e-9, 1e-9, 100000, {arguments});"
@@ -153,7 +154,7 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
 }
 
 fn check(source: &str) {
-    // Without a given tolerance, differences use steps with a tolerance of 1e-6.
+    // If no tolerance is given, differences are taken with the default tolerance of 1e-6.
     let rough = ["ode_rk45(", "ode_ckrk("]
         .iter()
         .any(|name| source.contains(name));
@@ -233,8 +234,8 @@ fn differential_equations() {
     }
 }
 
-/// The programs have equations without derivatives, equations that are not rates, an equation that is written as rates,
-/// and equal times.
+/// The programs have equations without derivatives, equations that do not give rates, equations written as rates, and
+/// output times that are equal.
 #[test]
 fn differential_algebraic_equations() {
     for call in [
@@ -326,7 +327,7 @@ generated quantities {
             .unwrap_err();
         assert!(reported.to_string().contains(said), "{reported}");
     }
-    // A draw whose start is not consistent is rejected.
+    // A draw is rejected if its start is not consistent.
     let source = "functions { vector f(real t, vector y, vector yp, real k) { return [yp[1] + k * y[1], y[2] - y[1]]'; } }
 parameters { real k; }
 model { target += dae(f, [1, 1 + k]', [-k, 0]', 0, {1.0}, k)[1, 2]; }
@@ -418,7 +419,7 @@ model {{ {call} }}"
         assert_eq!(error.kind, kind, "{error}");
         assert!(error.to_string().contains(expected), "{error}");
     }
-    // An error that depends on a draw rejects the draw, in both evaluators.
+    // In both evaluators, an error that depends on a draw rejects the draw.
     let rejected = [
         "target += solve_newton(h, [1]', k)[1];",
         "array[1] vector[1] y = ode_rk45_tol(f, [2]', 0, {1.0}, 1e-9, 1e-9, 2, k); target += y[1, 1];",
@@ -433,7 +434,7 @@ model {{ {call} }}"
     }
 }
 
-/// A stiff reaction with rates as parameters, over eleven orders of magnitude of time.
+/// A stiff reaction whose rates are parameters, over eleven orders of magnitude of time.
 #[test]
 fn stiff_equations() {
     check(

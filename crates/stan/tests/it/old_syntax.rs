@@ -4,7 +4,7 @@ use jensen_stan::{NoIncludes, check, in_todays_syntax, modernise};
 
 fn becomes(old: &str, modern: &str) {
     assert_eq!(modernise(old), modern);
-    // Current syntax remains unchanged.
+    // A program in today's syntax remains unchanged.
     assert_eq!(modernise(modern), modern);
 }
 
@@ -87,7 +87,7 @@ fn a_program_is_read_as_old_where_all_its_arrays_are() {
     ] {
         assert_eq!(read(today), today);
     }
-    // Every tested program of the language uses current syntax.
+    // All programs in this folder use today's syntax.
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/valid");
     for file in std::fs::read_dir(folder).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();

@@ -1,11 +1,11 @@
-//! Tests outputs of programs for draws: the graph and the interpreter agree, including random numbers.
+//! Tests the reported values of draws. The graph and the interpreter must agree, including random numbers.
 
 use crate::support::{bind, corpus, error};
 use jensen_density::{DrawKey, Posterior, Scale};
 use jensen_math::simd::Simd;
 use jensen_stan::outputs::Outputs;
 
-/// The number is not a multiple of the lanes of a vector.
+/// This number is not a multiple of the number of lanes in a vector.
 const DRAWS: usize = 21;
 
 const LEFT_TO_THE_INTERPRETER: &[&str] = &[];
@@ -80,7 +80,7 @@ fn the_corpus_by_both_evaluators() {
     assert_eq!(left, LEFT_TO_THE_INTERPRETER);
 }
 
-/// The parameters are `real a; real<lower=0> b; vector[3] v; cholesky_factor_corr[2] L;`.
+/// The generated program has the parameters `real a; real<lower=0> b; vector[3] v; cholesky_factor_corr[2] L;`.
 fn generated(functions: &str, body: &str) -> String {
     format!(
         "functions {{ {functions} }}
@@ -112,8 +112,8 @@ fn every_draw_of_these_is_computed_by_the_graph() {
             "",
             "real s = gamma_rng(b + 1, 1); real t = student_t_rng(5, s, b); int k = binomial_rng(20, inv_logit(t));",
         ),
-        // The random numbers of one draw do not affect others. This includes branches, loops that end early, and
-        // functions.
+        // The random numbers of one draw do not affect other draws. This also holds for branches, loops that end early,
+        // and functions.
         (
             "",
             "array[9] int y; for (n in 1:9) y[n] = v[1 + n % 3] > 0 ? -1 : neg_binomial_2_rng(b, 3); real z = std_normal_rng();",
@@ -248,7 +248,7 @@ fn a_block_without_variables_is_run_unless_it_is_left_out() {
     assert_eq!(errors(&|name| name == "a"), 0);
 }
 
-/// Infinite bounds do not constrain. They may apply to some elements only, or depend on other parameters.
+/// An infinite bound does not constrain its element. It may apply to only some elements, or depend on other parameters.
 #[test]
 fn scales_are_those_of_the_constraints() {
     use Scale::{Identity, Log, Logit};

@@ -1,11 +1,11 @@
-//! Tests programs that the checker must accept or reject, with its messages.
+//! Tests programs that the checker must accept or reject, and the messages of the checker.
 //!
 //! Each file under `valid/` and `invalid/` contains many programs, separated by `// ----`. The diagnostics that point
-//! at a line follow it, as `//^ kind[code]: message`. There must be no others. stanc (version 2.39) accepts and rejects
-//! the same programs.
+//! at a line follow this line, in the form `//^ kind[code]: message`. There must be no other diagnostics. stanc
+//! (version 2.39) accepts and rejects the same programs.
 //!
-//! `cargo test -p jensen-stan --test programs -- --ignored bless` rewrites the expected diagnostics. Read the diff
-//! afterwards.
+//! `cargo test -p jensen-stan --test programs -- --ignored bless` rewrites the expected diagnostics. Read the
+//! differences afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
-//! Tests that the checker returns for every text, and accepts valid programs.
+//! Tests that the checker returns a result for every text, and that it accepts valid programs.
 //!
-//! A normal run is small. `cargo test -p jensen-stan --test properties -- --ignored` runs 100 000 cases of each kind.
+//! A normal run tests few cases. `cargo test -p jensen-stan --test properties -- --ignored` runs 100 000 cases of each
+//! kind.
 
 use jensen_stan::pretty::{print_program, show_tokens, show_tree};
 use jensen_stan::program::{Expr, ExprKind, Program};
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{RngSeed, TestRunner};
 
-/// No operation on a text may panic.
+/// None of these operations may panic, whatever the text is.
 fn exercise(text: &str) -> Option<Program> {
     let checked = check(text, "random", &NoIncludes);
     let rendered = checked.render(false);
@@ -118,7 +119,7 @@ const WORDS: &[&str] = &[
     "\n",
 ];
 
-/// The number is fixed here, so that it is the same everywhere.
+/// The number of cases is fixed here, so that it is the same on every machine.
 const CASES: u32 = 256;
 const MANY: u32 = 100_000;
 
@@ -341,7 +342,7 @@ fn nesting_is_bounded_and_says_so() {
     let chain = |link: &str, n: usize| format!("model {{ real x = 1{}; }}", link.repeat(n));
     assert!(exercise(&chain(" * 1", MAX_HEIGHT as usize - 2)).is_some());
     assert!(exercise(&chain(" * 1", MAX_HEIGHT as usize + 2)).is_none());
-    // The parser reads sums in parts, so the nesting depends only on the number of parts.
+    // The parser divides sums into parts, so the nesting depends only on the number of parts.
     assert!(exercise(&chain(" + 1", 10_000)).is_some());
 }
 

@@ -1,12 +1,12 @@
-//! Tests variables that scatter about a location: the elements of vectors, each about its own mean, and joint
+//! Tests variables that scatter about a location. They are the elements of vectors, each about its own mean, and whole
 //! vectors.
 
 use crate::support::bind;
 use jensen_graph::{Hierarchy, Spread};
 use jensen_stan::lower::{LowerOptions, lower};
 
-/// Vectors of two elements with standard deviations 2 and 0.5 and correlation 0.6 about (1, −1), in every form. A
-/// precision gives the standard deviations conditional on the other element.
+/// Vectors of two elements with means (1, −1), standard deviations 2 and 0.5, and correlation 0.6, in every form. If
+/// the form has a precision, the standard deviations are conditional on the other element.
 const FORMS: [(&str, &str, f64); 7] = [
     (
         "array[3] vector[2] b",
@@ -63,7 +63,7 @@ fn elements_of_vectors_scatter_about_their_means() {
         z.extend((0..dim - 4).map(|i| (i as f64 * 0.7).sin()));
         let found = hierarchy.at(&z);
         assert_eq!(found.len(), 2 * vectors, "{stated}");
-        // The elements of a vector in a row of 60 columns are not adjacent.
+        // If the matrix has 60 columns, the elements of a vector in one of its rows are not adjacent.
         let by_columns = declared.starts_with("matrix[60");
         for v in 0..vectors {
             for (k, (mean, sd)) in [(1.0, 2.0), (-1.0, 0.5)].into_iter().enumerate() {
@@ -137,7 +137,7 @@ fn vectors_of_data_and_long_ones_do_not_scatter() {
         true => format!("data {{ vector[{k}] y; }} parameters {{ vector[{k}] m; }}"),
         false => format!("parameters {{ vector[{k}] y; vector[{k}] m; }}"),
     };
-    // A few elements are recorded separately, more elements jointly.
+    // A few elements are recorded separately, and more elements are recorded jointly.
     for (k, data, wanted) in [
         (2, true, 0),
         (4, false, 4),

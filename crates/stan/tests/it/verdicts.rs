@@ -1,5 +1,6 @@
-//! Tests programs with the verdict of Stan's own compiler (version 2.39). There is one per line in `verdicts/*.txt`,
-//! with `+` for accepted or `-` for refused. `tools/oracle/verdicts.py` writes them.
+//! Tests programs against the verdict of Stan's own compiler (version 2.39). Each line in `verdicts/*.txt` contains one
+//! program, marked with `+` if stanc accepts it and with `-` if stanc rejects it. `tools/oracle/verdicts.py` writes
+//! these files.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The maps and densities of the family, with their derivatives.
+//! The maps and densities of the conditionally structured Gaussian, with their derivatives.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -62,8 +62,8 @@ impl Family for Conditional {
         }
         out
     }
-    /// For local parameters, returns the root of the variance of their means plus the mean of their variances over the
-    /// global parameters.
+    /// For a local parameter, the marginal variance is the variance of its conditional mean plus the mean of its
+    /// conditional variance, over the global parameters. The function returns the square root.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let nodes = nodes(self.globals.len());
         let each: Vec<Vec<f64>> = nodes
@@ -207,8 +207,8 @@ impl Family for Conditional {
             *out -= log_det;
         }
     }
-    /// The gradient `g = ∇_z log q` satisfies `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`. For local parameters it is `g = −L
-    /// ε` without skewness, and the global parameters follow from it.
+    /// The gradient `g = ∇_z log q` satisfies `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`. For local parameters without
+    /// skewness, it is `g = −L ε`. The gradient for the global parameters follows from it.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let (k, stretch) = (self.globals.len(), self.stretch(omega));
         let blocks = Self::blocks(noise.lanes(), |first| {
@@ -232,7 +232,7 @@ impl Family for Conditional {
                     }
                 }
             }
-            // The contribution of the gradients of local parameters to the gradients of the global parameters.
+            // This is the contribution of the gradients of the local parameters to those of the global parameters.
             let mut given = vec![[0.0; WIDTH]; k];
             given.extend_from_slice(&locals);
             let mut noise = pass.x.clone();
@@ -251,7 +251,7 @@ impl Family for Conditional {
             for (g, x) in globals.iter_mut().zip(&pass.x) {
                 g.iter_mut().zip(x).for_each(|(g, x)| *g = -x - *g);
             }
-            // Computes Aᵀ g from the last row up.
+            // Computes A⁻ᵀ g from the last row to the first.
             for i in (0..k).rev() {
                 let pivot = omega[self.element(i, i)];
                 globals[i].iter_mut().for_each(|g| *g /= pivot);
@@ -266,8 +266,8 @@ impl Family for Conditional {
         });
         self.arrange(blocks, &mut out);
     }
-    /// Uses the Fisher information at the mean of the global parameters, without terms that couple features or
-    /// regressions of one column.
+    /// Uses the Fisher information at the mean of the global parameters. Terms that couple different features, or
+    /// different regression coefficients of one column, are omitted.
     fn precondition(
         &self,
         omega: &[f64],
@@ -346,7 +346,7 @@ impl Conditional {
             for l in 0..WIDTH {
                 let (noise, [first_by_skew, second_by_skew]) =
                     (pass.noise[j][l], by_skews[j].map(|row| row[l]));
-                // The derivative along the direction of own · scale, then of its products.
+                // The derivative has a term for the direction of own · scale, followed by terms for its products.
                 let rate = moved[l] - own[l] * turned[p][l];
                 out[p][l] = -pass.scale[j][l] * (rate * noise + own[l] * first_by_skew * skews[j]);
                 of_skews[j] +=

@@ -1,4 +1,4 @@
-//! The map from noise to draws by blocks of lanes, and derivatives in the reverse direction.
+//! The map from noise to draws for blocks of lanes, and derivatives in the reverse direction.
 
 use jensen_density::{Lanes, LanesMut};
 use rayon::prelude::*;
@@ -15,7 +15,7 @@ pub(super) struct Pass {
     pub(super) features: Featured,
     pub(super) noise: Vec<LaneRow>,
     pub(super) slopes: Vec<LaneRow>,
-    /// `z − m` of the local parameters, where `scale` is `e^(−a)`.
+    /// The differences `z − m` of the local parameters from their conditional means. `scale` is `e^(−a)`.
     pub(super) y: Vec<LaneRow>,
     pub(super) scale: Vec<LaneRow>,
 }
@@ -119,7 +119,7 @@ impl Conditional {
         );
     }
 
-    /// Computes `A x`, plus μ if `shift` is set.
+    /// Computes `A x`, and adds μ if `shift` is set.
     pub(super) fn global_rows(&self, omega: &[f64], shift: bool, x: &[LaneRow]) -> Vec<LaneRow> {
         let row = |i: usize| {
             let mut out = [if shift { omega[i] } else { 0.0 }; WIDTH];
@@ -144,9 +144,9 @@ impl Conditional {
         out
     }
 
-    /// Computes derivatives with respect to a block's noise, global parameters first. The given derivatives are with
-    /// respect to the draws of the global and the local parameters. The result includes the log Jacobian if
-    /// `stretched`.
+    /// Computes the derivatives with respect to the noise of a block, starting with the noise of the global parameters,
+    /// from the given derivatives with respect to the draws of the global and the local parameters. If `stretched` is
+    /// set, the result includes the derivatives of the log Jacobian.
     pub(super) fn pulled(
         &self,
         omega: &[f64],
@@ -349,7 +349,7 @@ impl Conditional {
         out
     }
 
-    /// Computes `out[row, f] += Σ_lanes adjoint φ_f` for the rows of weights of entries.
+    /// Computes `out[row, f] += Σ_lanes adjoint φ_f` for those rows of weights that determine entries of the factor.
     pub(super) fn add_weights(&self, features: &Featured, adjoints: &[LaneRow], out: &mut [f64]) {
         add_products(&features.bounded, adjoints, out);
         let f = self.features.count();

@@ -1,22 +1,25 @@
-//! The skewness of local parameters, as a map of their noise.
+//! The skewness of local parameters, represented by a map of their noise.
 //!
-//! `h(ε) = (e^(gε) − e^(g²/2)) / g` is a shifted lognormal variable with mean zero, and converges to ε for g → 0. Its
-//! variance is `e^(g²) (e^(g²) − 1) / g²`. Its skewness is `(e^(g²) + 2) √(e^(g²) − 1)`, about 3g. A shifted lognormal
-//! also has nearly the kurtosis of a skewed conditional of a generalised linear model (16 g² for a skewness of 3g; a
-//! log gamma has 18 g²), so one number per local parameter removes most of the divergence of a Gaussian. The logarithm
-//! of the slope is gε, with mean zero, so the entropy does not depend on g.
+//! The function `h(ε) = (e^(gε) − e^(g²/2)) / g` maps standard normal noise to a shifted lognormal variable with mean
+//! zero, and converges to ε for g → 0. Its variance is `e^(g²) (e^(g²) − 1) / g²`. Its skewness is `(e^(g²) + 2)
+//! √(e^(g²) − 1)`, which is about 3g. A conditional distribution in a generalised linear model is often skewed, and a
+//! shifted lognormal with the same skewness also has nearly the same kurtosis: for a skewness of 3g, it is 16 g² for a
+//! shifted lognormal and 18 g² for a log gamma. One number per local parameter therefore removes most of the divergence
+//! of a Gaussian. The logarithm of the slope of h is gε, which has mean zero, so the entropy does not depend on g.
 
 use jensen_math::vmath as vm;
 
 use crate::family::globals::{load, store};
 use crate::family::rows::{LaneRow, Rows, WIDTH};
 
-/// Absolute value of g below which power series replace quotients whose numerators cancel. Just above it, a value and a
-/// first derivative with respect to g keep 13 digits, and a second derivative keeps 11.
+/// The absolute value of g below which power series replace quotients whose numerators cancel. Just above this value,
+/// the quotients and their first derivatives with respect to g have 13 correct digits, and their second derivatives
+/// have 11.
 const SMALL: f64 = 1e-3;
 const SMALL_IN_DERIVATIVES: f64 = 0.05;
 
-/// Largest g, with a skewness of 1.75. Quadrature with seven nodes is inaccurate for longer tails.
+/// The largest |g|, which corresponds to a skewness of 1.75. For longer tails, quadrature with seven nodes is
+/// inaccurate.
 const LARGEST: f64 = 0.5;
 
 pub(crate) fn variance(g: f64) -> f64 {
@@ -27,7 +30,7 @@ pub(crate) fn variance(g: f64) -> f64 {
     }
 }
 
-/// The result is at most [`LARGEST`] in absolute value.
+/// Returns the g that yields the given skewness, limited to [`LARGEST`] in absolute value.
 pub(crate) fn of_skewness(skewness: f64) -> f64 {
     let of = |g: f64| ((g * g).exp() + 2.0) * (g * g).exp_m1().sqrt();
     let size = skewness.abs();
@@ -45,7 +48,7 @@ pub(crate) fn of_skewness(skewness: f64) -> f64 {
     (0.5 * (low + high)).copysign(skewness)
 }
 
-/// Computes `h(ε)` and its slope `e^(gε)`, for rows of noise from `from` on.
+/// Computes `h(ε)` and its slope `e^(gε)` for the rows of noise from `from` on.
 pub(super) fn skewed(
     skews: &[f64],
     (noise, from): (Rows<'_>, usize),
@@ -72,7 +75,7 @@ jensen_math::simd_fn! {
                 *slope = vm::exp(by * *slope);
             }
             if g.abs() < SMALL {
-                // The series is Σ gᵏ⁻¹ εᵏ / k! minus its expectation, summed from the last term.
+                // The series is Σ gᵏ⁻¹ εᵏ / k! minus its expectation. It is summed from the last term to the first.
                 let terms = [g.powi(4) / 120.0, g.powi(3) / 24.0, g * g / 6.0, 0.5 * g, 1.0];
                 let middle = V::splat(0.5 * g + 0.125 * g.powi(3));
                 for value in &mut value {

@@ -1,4 +1,4 @@
-//! A coupling layer and its network.
+//! A coupling layer and its neural network.
 
 use crate::reduce::{axpy, combine, dot, sum};
 
@@ -17,10 +17,10 @@ pub(super) struct Pass {
     pub(super) moved: Vec<f64>,
     pub(super) first: Steps,
     pub(super) second: Steps,
-    /// The log scales in units of their bound.
+    /// The log scales, divided by their bound.
     pub(super) scale: Steps,
     pub(super) shift: Vec<f64>,
-    /// `e^s`.
+    /// The factors `e^s`.
     pub(super) factor: Vec<f64>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// The steps are `u / √(1 + u²)`, with the slope `(1 + u²)^{−3/2}`.
+    /// Computes the steps `u / √(1 + u²)` and their slopes `(1 + u²)^{−3/2}`.
     pub(super) fn of(mut u: Vec<f64>) -> Self {
         let mut slope = vec![0.0; u.len()];
         for (u, slope) in u.iter_mut().zip(&mut slope) {
@@ -49,12 +49,12 @@ impl Steps {
     }
 }
 
-/// The parameters are a matrix by rows, then a shift.
+/// Returns the number of parameters of an affine map, which are a matrix by rows followed by a shift.
 pub(super) fn affine_len(inputs: usize, outputs: usize) -> usize {
     outputs * (inputs + 1)
 }
 
-/// Computes `W x + c`, `outputs × lanes`.
+/// Computes `W x + c`, an `outputs × lanes` matrix.
 pub(super) fn affine(parameters: &[f64], x: &[f64], inputs: usize, lanes: usize) -> Vec<f64> {
     let outputs = parameters.len() / (inputs + 1);
     let (matrix, shift) = parameters.split_at(outputs * inputs);
@@ -157,8 +157,9 @@ impl Layer {
         }
     }
 
-    /// Returns derivatives with respect to the coordinates read, from derivatives with respect to log scales and
-    /// shifts. Adds the derivatives with respect to the parameters to `out`, which begins at the layer.
+    /// Computes derivatives with respect to the coordinates that the layer reads, from derivatives with respect to the
+    /// log scales and the shifts. Adds the derivatives with respect to the parameters of the layer to `out`, which
+    /// begins at the layer.
     pub(super) fn back(
         &self,
         omega: &[f64],

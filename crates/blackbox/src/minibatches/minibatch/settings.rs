@@ -1,4 +1,4 @@
-//! The settings of stochastic gradients of minibatches.
+//! The settings of stochastic gradients on minibatches.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::SettingError;
@@ -19,35 +19,35 @@ pub struct MinibatchSettings {
     pub optimiser: Optimiser,
     /// The number B of records per batch.
     pub batch: usize,
-    /// The number of draws per iteration.
+    /// The number of draws in each iteration.
     pub draws: usize,
-    /// The number of epochs with the naive estimator before an estimator with a table continues, at least 1. The last
-    /// of these epochs fills the table.
+    /// The number of epochs that use the naive estimator before an estimator with a table continues. It is at least 1,
+    /// because the last of these epochs fills the table.
     pub warm_up: u64,
-    /// The number of iterations between two anchors of `joint-svrg`. `None` means an epoch.
+    /// The number of iterations between two anchors of the `joint-svrg` estimator. `None` means one epoch.
     pub refresh: Option<u64>,
-    /// The settings for comparing the average of the iterates with the best average so far, and of the stopping rule.
+    /// The settings of the stopping rule, which compares the average of the iterates with the best average so far.
     pub judge: Option<Judge>,
-    /// The settings for tracing the variance of gradients, for every estimator that suits the records. Each estimator
-    /// has its own table along the same iterates. Each table costs memory and an evaluation per iteration. These
-    /// evaluations do not count as oracle calls.
+    /// The settings for tracing the variance of gradients. The variance is traced for every estimator that suits the
+    /// records. Each estimator has its own table along the same iterates, which needs memory and one evaluation per
+    /// iteration. These evaluations do not count as oracle calls.
     pub variance: Option<VarianceSettings>,
-    /// The largest number of bytes for table, optimiser and scratch memory.
+    /// The largest number of bytes for the table, the optimiser and scratch memory together.
     pub memory_limit: Option<u64>,
 }
 
-/// The stopping rule, which compares the averages of segments of iterations on matched draws.
+/// The stopping rule. It compares the averages of segments of iterations on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// The number of iterations of a segment. The default is the smallest number of whole epochs that contains at least
-    /// 500 iterations and costs at least as much as the comparison at its end.
+    /// The number of iterations in a segment. The default is the smallest number of whole epochs that contain at least
+    /// 500 iterations and cost at least as much as the comparison at the end of the segment.
     pub window: Option<u64>,
-    /// The number of draws per comparison, each evaluated on all records.
+    /// The number of draws per comparison. Each draw is evaluated on all records.
     pub draws: usize,
-    /// The tolerance in nats.
+    /// The tolerance for the gain of the ELBO, in nats.
     pub tolerance: f64,
-    /// Whether a second-order polish must find no more gain than the tolerance. The polish costs many passes over all
-    /// records.
+    /// Whether convergence requires a second-order polish that finds no more gain than the tolerance. The polish costs
+    /// many passes over all records.
     pub certify: bool,
 }
 
@@ -118,7 +118,7 @@ impl Fitting for MinibatchSettings {
         let prepared = at.prepared()?;
         let mut settings = *self;
         settings.memory_limit = settings.memory_limit.or(prepared.memory_limit());
-        // A setting that suits the first family may be invalid for a richer one.
+        // A setting that is valid for the first family may be invalid for a richer family.
         if at.stream > 0 && settings.estimator == RecordEstimator::JointExact {
             settings.estimator = RecordEstimator::Joint;
         }

@@ -1,4 +1,4 @@
-//! The state of minibatch methods in checkpoints.
+//! The stored form of the state of minibatch methods in checkpoints.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 

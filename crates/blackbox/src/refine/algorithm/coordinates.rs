@@ -17,8 +17,8 @@ use crate::refine::whitening;
 use jensen_run::Algorithm;
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Changes to coordinates in which the recorded particles have unit variances. Without a recording, it uses the
-    /// current particles.
+    /// Changes to coordinates in which the recorded particles have unit variances. If there is no recording, the
+    /// function uses the current particles.
     pub(super) fn whiten(&mut self, state: &mut RefineState) {
         let lanes = state.particles.lanes();
         let seen = match state.recording.x.is_empty() {
@@ -32,8 +32,8 @@ impl<D: LogDensity> Refine<'_, D> {
         let (map, base) = (&self.target.map, &self.base);
         let middle = |x: &[f64]| map.middle(x, lanes);
         let reached: Vec<f64> = seen.chunks(size).flat_map(middle).collect();
-        // Particles at one time are copies of each other, so they reveal little about the dependence between global
-        // parameters.
+        // Particles that are recorded only at one time are copies of each other, so they contain little information
+        // about the dependence between global parameters.
         let effective = (times > 1).then(|| whitening::effective(lanes, times) as f64);
         let transport = base.transport_of(&reached, (size, lanes), effective);
         let unbent = |y: &[f64]| {
@@ -74,11 +74,12 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 
     /// Starts all chains of a population at one of its particles, so that nested R̂ can detect dependence on the start.
-    /// Populations alternate between the particle that is farthest out in some coordinate and the particle where the
-    /// density is steepest. Chains return most slowly from such particles. With random starts, most chains would begin
-    /// in the middle and agree before any of them reached the end of a long arm or another mode. With random starts, a
-    /// curved posterior whose arms had 0.58 times the correct standard deviation passed, and so did two modes of which
-    /// the smaller had half its share.
+    /// Populations alternate between two kinds of particle: the one that is farthest out in some coordinate, and the
+    /// one at which the density is steepest. Chains return most slowly from such particles. With random starts, most
+    /// chains would begin in the middle, and they would agree before any of them reached the end of a long arm or
+    /// another mode. In tests with random starts, a curved posterior passed although the standard deviation of its arms
+    /// was 0.58 times the correct value. A posterior with two modes also passed although the smaller mode had only half
+    /// its share.
     pub(super) fn collapse(&self, state: &mut RefineState) {
         let Ensemble {
             populations,

@@ -16,8 +16,8 @@ use crate::refine::mixing::{Ensemble, Mixing, RHAT_LIMIT, chance};
 use crate::refine::state::{Phase, Recording, RefineState};
 use crate::refine::tail_probes::tail_modes;
 
-/// Limits for trusted draws: the spread of the log evidence between populations in nats, and the share of transitions
-/// without a small enough step size.
+/// The limits for trusted draws. The first is the spread of the log evidence between populations, in nats. The second
+/// is the share of transitions for which no step size was small enough.
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
 const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the draws miss a part of the \
@@ -25,16 +25,16 @@ const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the dr
                          raises it)";
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Judges a finished stationary phase, and ends the refinement or begins the next phase.
+    /// Judges a finished stationary phase, and then either ends the refinement or begins the next phase.
     ///
-    /// If a phase alone has too few draws, the function adds the draws of the previous phase. Both phases have the same
-    /// target, and the function also checks their drift.
+    /// If a phase has too few draws by itself, the function adds the draws of the previous phase. Both phases have the
+    /// same target, and the function also checks for a drift between them.
     pub(super) fn judge(&mut self, state: &mut RefineState, iteration: u64) -> Option<Status> {
         let lanes = state.particles.lanes();
         let both = (state.kept > 0).then(|| state.recording.clone());
         state.recording.drop_times(state.kept, lanes);
         state.kept = 0;
-        // Jensen has already checked an extended stationary phase.
+        // An extended stationary phase has already passed this check.
         let went_on = !state.mixing().rhat.is_nan();
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
@@ -59,13 +59,13 @@ impl<D: LogDensity> Refine<'_, D> {
             .last()
             .expect("a stationary phase was begun");
         let mixed = reasons.is_empty();
-        // The cost of a stationary phase is proportional to its transitions. A phase with less than half of the
-        // transitions of the last one is not worth its cost.
+        // The cost of a stationary phase is proportional to its number of transitions. A phase with less than half as
+        // many transitions as the last phase is not worth its cost.
         let cost = state.calls.gradients - state.calls_before;
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
-            // This check precedes the gradients spent on smaller errors, because the draws may miss a part of the
+            // This check comes before gradients are spent on smaller errors, because the draws may miss a part of the
             // posterior.
             let mut elsewhere = self.probe_tails(state);
             if !elsewhere.is_empty() {
@@ -102,7 +102,7 @@ impl<D: LogDensity> Refine<'_, D> {
         let length = self.choose_length(&state.recording.x, (lanes, times));
         state.length = length.unwrap_or(state.length);
         if mixed {
-            // Draws from before the new chains joined are not draws of the posterior.
+            // The draws from before the new chains joined are not draws of the posterior.
             state.recording = Recording::default();
         }
         let shown = match mixed {
@@ -132,7 +132,7 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Skips densities of unknown cost, because evaluations far out may take long.
+    /// Skips densities of unknown cost, because evaluations far from the draws may take long.
     fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
         self.target.work()?;
         let posterior = (self.target.density(), &self.target.map);
@@ -145,9 +145,9 @@ impl<D: LogDensity> Refine<'_, D> {
         )
     }
 
-    /// Distributes chains from other points (sets of `dim × count`) over the populations in turn, each of which
-    /// replaces half of its own chains. Populations with few and with many such chains agree once chains have moved
-    /// between these points and the others.
+    /// Distributes chains from other points (sets of `dim × count`) over the populations in turn. Each population
+    /// replaces half of its own chains by these chains. Once chains have moved between the other points and the rest,
+    /// populations with few such chains agree with populations with many.
     fn join(&mut self, state: &mut RefineState, elsewhere: &[Vec<f64>]) {
         let Ensemble {
             populations,
@@ -183,10 +183,11 @@ impl<D: LogDensity> Refine<'_, D> {
             .thin(state.every / before, state.particles.lanes());
     }
 
-    /// Returns the largest relative standard error of a global parameter's standard deviation. All other quantities
-    /// depend on the tails of global parameters, and an ESS that suffices for a normal leaves an error of 10 % in their
-    /// standard deviations. For the logarithm of a scale, the function uses the standard deviation of the scale,
-    /// because the scale may often be near zero.
+    /// Returns the largest relative standard error among the standard deviations of global parameters. All other
+    /// quantities depend on the tails of the global parameters, and an ESS that suffices for a normal distribution
+    /// leaves an error of 10 % in the standard deviations of global parameters with long tails. If a coordinate is the
+    /// logarithm of a scale, the function uses the standard deviation of the scale itself, because the scale may often
+    /// be near zero.
     fn vagueness(&self, state: &RefineState) -> f64 {
         let globals = self.base.globals();
         if globals.is_empty() {

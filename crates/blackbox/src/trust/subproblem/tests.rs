@@ -1,4 +1,4 @@
-//! Tests of both solvers against a dense eigenvalue solution.
+//! Tests that compare both solvers with a dense eigenvalue solution.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     ((0..n).map(|i| a[i * n + i]).collect(), v)
 }
 
-/// Bisection of the secular equation in the eigenbasis gives the largest value of `gᵀs − ½sᵀBs` over the ball.
+/// Computes the largest value of `gᵀs − ½sᵀBs` over the ball, by bisection of the secular equation in the eigenbasis.
 fn best(b: &[f64], g: &[f64], radius: f64) -> f64 {
     let n = g.len();
     let (values, vectors) = eigen(b, n);
@@ -85,7 +85,7 @@ fn best(b: &[f64], g: &[f64], radius: f64) -> f64 {
         }
     }
     let mut x = coordinates(high);
-    // In the hard case, the rest of the step is along the least eigenvector.
+    // In the hard case, the rest of the step is along the eigenvector of the least eigenvalue.
     let room = (radius * radius - dot(&x, &x)).max(0.0);
     let at = values.iter().position(|l| *l == least).unwrap();
     x[at] = (x[at] * x[at] + room).sqrt().copysign(x[at]);
@@ -177,7 +177,7 @@ fn the_hard_case_follows_the_least_eigenvector() {
         let n = values.len();
         let mut b = vec![0.0; n * n];
         (0..n).for_each(|i| b[i * n + i] = values[i]);
-        // The gradient has no component along the least eigenvalue.
+        // The gradient has no component along the eigenvector of the least eigenvalue.
         let g: Vec<f64> = values
             .iter()
             .map(|l| if *l == -2.0 { 0.0 } else { 1.0 })
@@ -203,7 +203,7 @@ fn krylov_spaces_grow_into_the_eigen_solution() {
         for seed in 0..6 {
             let b = with_eigenvalues(values, 11 * seed + k as u64 + 1);
             let g = numbers(seed + 200, n);
-            // In the metric P = diag(m), the problem in P½s has the matrix P⁻½ B P⁻½.
+            // With the metric P = diag(m), the problem for P½s has the matrix P⁻½ B P⁻½.
             let m: Vec<f64> = numbers(seed + 300, n)
                 .iter()
                 .map(|x| (2.0 * x).exp())
@@ -242,7 +242,7 @@ fn krylov_spaces_grow_into_the_eigen_solution() {
 
 #[test]
 fn few_products_gain_at_least_what_the_gradient_does() {
-    // Cauchy's step is the solution of the first subspace.
+    // The Cauchy step is the solution in the first subspace.
     for (k, values) in spectra().iter().enumerate() {
         let n = values.len();
         let b = with_eigenvalues(values, k as u64 + 40);

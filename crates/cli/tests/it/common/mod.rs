@@ -17,7 +17,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Checks the exit code. The failure message contains all output.
+    /// Checks the exit code. If the code is wrong, the message contains all output of the command.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(
@@ -81,7 +81,7 @@ pub fn start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Child {
         .expect("the command runs")
 }
 
-/// Returns the paths of the program and the data of a model of the corpus.
+/// Returns the paths of the program and of the data for a model of the corpus.
 pub fn corpus(name: &str) -> (String, String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../models")
@@ -97,7 +97,7 @@ pub fn oracle(name: &str) -> Value {
     read_json(&path)
 }
 
-/// A folder with files, which is deleted at the end of the test.
+/// A folder for the files of a test. The folder is deleted at the end of the test.
 pub struct Desk {
     folder: TempDir,
 }

@@ -1,18 +1,18 @@
-//! log C(T) by annealed importance sampling, as a check on the bound.
+//! Estimates log C(T) by annealed importance sampling, as a check on the bound.
 //!
-//! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse
-//! temperature s the weight
+//! Integrating out the proportions and the topics, the complete data of D documents with N tokens each have the
+//! following weight at the inverse temperature s:
 //!
 //! ```text
 //! W_s(z, w) = Π_d [Γ(Kα)/Γ(Kα + sN) Π_k Γ(α + s n_dk)/Γ(α)] · Π_k [Γ(Vη)/Γ(Vη + s n_k) Π_v Γ(η + s n_kv)/Γ(η)],
 //! ```
 //!
-//! and C is its sum over all assignments and words. It is 1 at s = 1, where urn schemes draw exactly from W, and
-//! (KV)^(DN) at s = 0, where all data are equally likely. From either end, particles move to s in small steps and
-//! accumulate Σ log W_next − log W_present. In each step they move by a sweep of Gibbs updates that draw the topic and
-//! the word of a token together (Neal, *Annealed importance sampling*, 2001). The mean of the exponentials is an
-//! unbiased estimate of the ratio of the sums, so its logarithm is too small on average. Agreement between both ends
-//! shows that the bias is small.
+//! C is the sum of this weight over all assignments and words. At s = 1 the sum is 1, and urn schemes draw exactly from
+//! W. At s = 0 it is (KV)^(DN), and all data are equally likely. From either end, particles move to s in small steps
+//! and accumulate Σ log W_next − log W_present. In each step, a particle moves by a sweep of Gibbs updates that draw
+//! the topic and the word of a token together (Neal, *Annealed importance sampling*, 2001). The mean of the
+//! exponentials is an unbiased estimate of the ratio of the two sums, so its logarithm is too small on average. If the
+//! estimates from both ends agree, this bias is small.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
@@ -23,16 +23,16 @@ use super::Sizes;
 /// The distribution from which particles start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Draws from the model, at s = 1.
+    /// Draws from the model, which is the distribution at s = 1.
     Model,
-    /// Uniform data, at s = 0.
+    /// Uniform data, which is the distribution at s = 0.
     Uniform,
 }
 
-/// An estimate of log C, with its standard error over particles.
+/// An estimate of log C and its standard error over particles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Annealed {
-    /// The estimate in nats. On average it is too small.
+    /// The estimate of log C in nats. On average it is too small.
     pub log_c: f64,
     /// The relative standard error of the mean of the weights.
     pub standard_error: f64,
@@ -40,7 +40,8 @@ pub struct Annealed {
 
 const ANNEALED: Purpose = Purpose::new("conjugate").fold("lda partition annealed");
 
-/// Estimates log C at the inverse temperature `s`. Each of `particles` particles moves from `origin` in `steps` steps.
+/// Estimates log C at the inverse temperature `s`. Each of the `particles` particles moves from `origin` to `s` in
+/// `steps` steps.
 ///
 /// D and N are rounded to integers. The cost is proportional to particles × steps × tokens × (K + V).
 pub fn log_partition_annealed(
@@ -77,7 +78,7 @@ pub fn log_partition_annealed(
     let log_sum = special::log_sum_exp_slice(&logs);
     let n = particles as f64;
     let squares: Vec<f64> = logs.iter().map(|x| 2.0 * (x - log_sum)).collect();
-    // This is Var(w) / (n mean²), from the sum of the squared normalised weights.
+    // The squared relative error is Var(w) / (n mean²), computed from the sum of the squared normalised weights.
     let relative = special::log_sum_exp_slice(&squares).exp() - 1.0 / n;
     Annealed {
         log_c: log_sum - n.ln(),
@@ -92,13 +93,13 @@ struct State {
     eta: f64,
     /// Number N of tokens per document.
     length: usize,
-    /// Topic and word of each token, document after document.
+    /// The topic and the word of each token, one document after another.
     z: Vec<(usize, usize)>,
     /// Counts n_dk, one row per document.
     of_document: Vec<u32>,
     /// Counts n_kv, one row per topic.
     of_topic: Vec<u32>,
-    /// Counts n_k of all tokens in each topic.
+    /// The number n_k of all tokens in each topic.
     totals: Vec<u32>,
 }
 
@@ -183,7 +184,7 @@ impl State {
     }
 }
 
-/// Draws from an urn that contains the counts, and `a` additional balls of each kind.
+/// Draws from an urn that contains the counts and `a` additional balls of each kind.
 fn urn(counts: &[u32], a: f64, stream: &mut Stream) -> usize {
     chosen(counts.iter().map(|&n| a + f64::from(n)), stream)
 }

@@ -1,4 +1,4 @@
-//! log C(T) by simple Monte Carlo.
+//! Estimates log C(T) by simple Monte Carlo.
 
 use jensen_math::{rng, special};
 use rayon::prelude::*;
@@ -9,13 +9,12 @@ use crate::engine::Partition;
 
 const DRAWS: rng::Purpose = rng::Purpose::new("conjugate").fold("lda partition");
 
-/// Estimates log C(T) by simple Monte Carlo as in the paper, in the log domain. It uses `draws` draws of β, and for
-/// each of them as many draws of θ, which all documents share. Results are in nats. `lower` is the mean over draws of
-/// c, the logarithm inside both averages.
+/// Estimates log C(T) by simple Monte Carlo as in the paper, but in the log domain. The function makes `draws` draws of
+/// β. For each of them it makes the same number of draws of θ, which all documents share. Results are in nats. `lower`
+/// is the mean over draws of c, which is the logarithm inside both averages.
 ///
-/// It is used only for the comparison in the module's documentation, because the largest draw dominates both averages
-/// of high powers. The cost is K V powers per draw, and K operations per pair of
-/// draws.
+/// The function serves only for the comparison in the module's documentation, because the largest draw dominates both
+/// averages of high powers. A draw costs K V powers, and a pair of draws costs K operations.
 pub fn log_partition_by_draws(
     prior: &Sizes,
     inverse: &[f64],
@@ -28,7 +27,7 @@ pub fn log_partition_by_draws(
         let mut stream = rng::Stream::new(seed, DRAWS, 0, j as u64);
         log_dirichlet(&vec![prior.alpha; k], &mut stream, row);
     }
-    // Rows over the inverse temperatures: log h_k of every draw.
+    // The rows are the inverse temperatures and contain log h_k for every draw.
     let of_draw = |r: usize| -> Vec<Vec<f64>> {
         let mut rows = vec![vec![0.0; k]; inverse.len()];
         let mut log_beta = vec![0.0; v];
@@ -43,7 +42,7 @@ pub fn log_partition_by_draws(
         }
         rows
     };
-    // c of every draw, one row per draw.
+    // The value of c for every draw, with one row per draw.
     let conditional: Vec<Vec<[f64; 2]>> = (0..draws)
         .into_par_iter()
         .map(|r| {

@@ -1,37 +1,39 @@
-//! log C(T) of latent Dirichlet allocation.
+//! Computes log C(T) for latent Dirichlet allocation.
 //!
-//! The complete data of a token are its topic and its term. With N tokens in each of D documents
+//! The complete data of a token are its topic and its term. With N tokens in each of D documents, C is
 //!
 //! ```text
 //! C(T) = E_β [ ( E_θ [ (Σ_k θ_k^s h_k(β))^N ] )^D ],   h_k = Σ_v β_kv^s,   s = 1/T.
 //! ```
 //!
-//! Supplement B.1 of Mandt et al. (2016) first sums out the assignments, Σ_v (Σ_k θ_k β_kv)^s. Their updates (B.2),
-//! however, temper the complete data, and the normaliser here belongs to these updates.
+//! Supplement B.1 of Mandt et al. (2016) first sums out the assignments and therefore contains Σ_v (Σ_k θ_k β_kv)^s.
+//! The updates of the paper (B.2), however, temper the complete data, and the normaliser here belongs to these updates.
 //!
-//! Simple Monte Carlo fails here: because of the powers N and N D, extremely rare draws dominate the average, and a
-//! hundred draws underestimate it by several nats per token. But a Dirichlet average of a power of power sums is a
-//! coefficient of a power series,
+//! Simple Monte Carlo fails here. Because of the powers N and N D, extremely rare draws dominate the average, and an
+//! average over a hundred draws is too small by several nats per token. However, the Dirichlet average of a power of
+//! power sums is a coefficient of a power series,
 //!
 //! ```text
 //! E[(Σ_j p_j^s)^n] = n! Γ(J a) / Γ(J a + s n) · [x^n] g(x)^J,   g(x) = Σ_m Γ(a + s m) / (Γ(a) m!) x^m,
 //! ```
 //!
-//! for J categories with parameter a each. The coefficient is a probability: tilted by x, g is the generating function
-//! of a count, and the sum of J such counts must be n.
+//! for J categories with parameter a each. The coefficient is computed as a probability. If g is tilted by x, it is the
+//! generating function of a count, and the coefficient is the probability that the sum of J such counts is n.
 //!
-//! Summed over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)). W(z) is the tempered weight of the documents' proportions,
-//! M(n) = E[(Σ_v β_v^s)^n] is the moment of a topic with n tokens, and n_k(z) is the number of tokens of topic k. log M
-//! is convex, so tokens concentrate in few topics as the temperature rises, and an average with evenly spread tokens is
-//! too small. The same convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
+//! As a sum over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)). Here W(z) is the tempered weight of the documents'
+//! proportions, M(n) = E[(Σ_v β_v^s)^n] is the moment of a topic with n tokens, and n_k(z) is the number of tokens in
+//! topic k. Because log M is convex, tokens concentrate in few topics as the temperature rises, and a computation with
+//! evenly spread tokens is too small. The same convexity gives a lower bound on the sum. It uses tangents of log M with
+//! slopes λ_k at any counts n̂_k:
 //!
 //! ```text
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
 //! ```
 //!
-//! The best n̂ are the counts of documents under the weights e^λ, around which the sum is concentrated. The bound omits
-//! only the spread around them, which is a logarithm per topic compared with a sum over tokens. [`log_partition`]
-//! maximises it over patterns in which m topics in use have one count and the others have another.
+//! The best n̂ are the expected counts of the documents under the weights e^λ, around which the sum is concentrated.
+//! The bound omits only the spread of the counts around n̂. This spread contributes a logarithm of the counts per
+//! topic, which is small compared with a sum over tokens. [`log_partition`] maximises the bound over patterns in which
+//! m used topics have one count and all other topics have another.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -67,14 +69,14 @@ pub struct Sizes {
     pub eta: f64,
     /// Number D of documents.
     pub documents: f64,
-    /// Mean number N of tokens of a document.
+    /// Mean number N of tokens per document.
     pub tokens: f64,
 }
 
-/// Returns the largest bound, as the documentation of this module defines it, over patterns of topics, in nats. `lower`
-/// is Jensen's bound with the averages inside the powers, N D log E[Σ_k θ_k^s h_k].
+/// Returns the largest value, over patterns of topics, of the bound that the documentation of this module defines, in
+/// nats. `lower` is Jensen's bound with the averages inside the powers, N D log E[Σ_k θ_k^s h_k].
 ///
-/// Each temperature costs about thirty saddle points with a thousand terms each.
+/// Each temperature costs about thirty saddle points of a thousand terms each.
 pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     let each = inverse.par_iter().map(|&s| {
         let first = log_mean(prior.topics, prior.alpha, s) + log_mean(prior.terms, prior.eta, s);
@@ -87,7 +89,7 @@ pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     Partition { log_c, lower }
 }
 
-/// Largest number of steps towards the best counts of a pattern. The search stops at a step without gain.
+/// Largest number of steps towards the best counts of a pattern. The search also stops after a step without gain.
 const STEPS: usize = 20;
 
 fn best_pattern(prior: &Sizes, s: f64) -> f64 {
@@ -104,7 +106,7 @@ fn best_pattern(prior: &Sizes, s: f64) -> f64 {
             best = (value, used);
         }
     }
-    // The search between the neighbours of the best tried value takes smaller and smaller steps.
+    // The search continues with smaller and smaller steps between the neighbours of the best value so far.
     let mut step = best.1 / 4;
     while step > 0 {
         for near in [
@@ -142,8 +144,8 @@ fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
 }
 
-/// Returns the bound for the counts `counts` of the two kinds of topics, and the expected counts of documents under its
-/// weights. `topics` is the number of topics of each kind.
+/// Returns the bound for the counts `counts` of the two kinds of topics, and the expected counts of the documents under
+/// the weights of this bound. `topics` is the number of topics of each kind.
 fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
     let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
     let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];
@@ -156,11 +158,11 @@ fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64
     (prior.documents * theta + words, next)
 }
 
-/// Returns the height and the slope of a tangent below log M of a topic near a given count.
+/// Returns the height and the slope of a line that touches log M of a topic from below near a given count.
 fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     let at = |n: f64| log_moment(terms, eta, n, s);
     if count < SINGLE as f64 {
-        // log M is convex at integers, so it has no value below the line through two neighbours.
+        // log M is convex at the integers, so it has no value below the line through two adjacent integers.
         let (below, above) = (at(count.floor()), at(count.floor() + 1.0));
         let slope = above - below;
         return (below + slope * (count - count.floor()), slope);
@@ -172,6 +174,6 @@ fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     )
 }
 
-/// The relative step of a central difference. The function is nearly linear: its curvature over the step is 1e-6 of the
-/// slope.
+/// The relative step of a central difference. The function is nearly linear: over the step, its curvature is 1e-6 of
+/// its slope.
 const SLOPE: f64 = 1e-3;

@@ -1,8 +1,8 @@
-//! Moments of power sums of a symmetric Dirichlet.
+//! Moments of power sums of a vector with a symmetric Dirichlet distribution.
 
 use jensen_math::special;
 
-/// Computes log E[Σ_j p_j^s] for p from a symmetric Dirichlet.
+/// Computes log E[Σ_j p_j^s] for p with a symmetric Dirichlet distribution.
 pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
     if s == 1.0 {
         return 0.0;
@@ -12,13 +12,14 @@ pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
         - special::lgamma(a * j + s)
 }
 
-/// Largest count that is summed one by one. Larger counts use the trapezoidal rule with geometric steps.
+/// Counts up to this number are summed one by one. Larger counts are summed by the trapezoidal rule with geometric
+/// steps.
 pub(super) const SINGLE: usize = 256;
 const RATIO: f64 = 1.02;
-/// Summands whose logarithm, relative to the largest, is below this value are omitted.
+/// Terms of the sum are omitted if their logarithm, relative to the largest term, is below this value.
 const NEGLIGIBLE: f64 = -60.0;
 
-/// The series g at given weights, as counts m and log Γ(a + s m) − log Γ(a) − log m! + log weight.
+/// The series g at given weights. It contains counts m and log Γ(a + s m) − log Γ(a) − log m! + log weight.
 struct Series {
     counts: Vec<f64>,
     logs: Vec<f64>,
@@ -32,8 +33,8 @@ impl Series {
         while last < largest {
             let next = (last * RATIO).ceil();
             let half = 0.5 * (next - last);
-            // This is the sum over (last, next] as an integral of the piecewise linear summand, plus half of the ends'
-            // difference.
+            // The sum over (last, next] is computed as an integral of the piecewise linear summand, plus half of the
+            // difference between its values at the ends.
             *weights.last_mut().expect("a first count") += half - 0.5;
             counts.push(next);
             weights.push(half + 0.5);
@@ -50,7 +51,7 @@ impl Series {
         Self { counts, logs }
     }
 
-    /// Computes log g(e^y), and the mean and variance of the tilted count.
+    /// Computes log g(e^y), and the mean and the variance of the tilted count.
     fn tilt(&self, y: f64) -> (f64, f64, f64) {
         let terms = || self.logs.iter().zip(&self.counts);
         let largest = terms()
@@ -72,20 +73,20 @@ impl Series {
     }
 }
 
-/// Moments log E[(Σ_j w_j p_j^s)^n] of power sums of p from a symmetric Dirichlet.
+/// Moments log E[(Σ_j w_j p_j^s)^n] of power sums of p, which has a symmetric Dirichlet distribution.
 pub(super) struct Power {
     series: Series,
-    /// Sum J a of the Dirichlet parameters.
+    /// The sum J a of all Dirichlet parameters.
     prior: f64,
     s: f64,
-    /// The number n, and the count that represents it.
+    /// The number n, and the integer count that represents it.
     n: f64,
     count: f64,
 }
 
 impl Power {
     pub(super) fn new(categories: usize, a: f64, n: f64, s: f64) -> Self {
-        // A small n that is not an integer is scaled.
+        // If n is small and not an integer, the result is scaled.
         let count = if n <= SINGLE as f64 {
             n.round().max(1.0)
         } else {
@@ -100,11 +101,11 @@ impl Power {
         }
     }
 
-    /// Computes the logarithm of the moment, and the expected count of a category in each group. A group is a number of
-    /// categories with the logarithm of their common weight. All other categories have weight zero.
+    /// Computes the logarithm of the moment, and the expected count of a category in each group. A group consists of a
+    /// number of categories and the logarithm of their common weight. All other categories have weight zero.
     ///
-    /// The coefficient is computed at the tilt whose mean count is n. For n up to [`SINGLE`] it is exact, by
-    /// convolutions. For larger n it is the normal density at its centre (the saddle point).
+    /// The coefficient is computed at the tilt whose mean count is n. For n up to [`SINGLE`], convolutions give the
+    /// exact value. For larger n, the value is a normal density at its centre, which is a saddle-point approximation.
     pub(super) fn moment(&self, groups: &[(usize, f64)]) -> (f64, Vec<f64>) {
         let (y, tilted) = self.tilted(groups);
         let sum = |part: fn(&(f64, f64, f64)) -> f64| -> f64 {
@@ -124,11 +125,11 @@ impl Power {
         (whole * scale, tilted.iter().map(|t| t.1 * scale).collect())
     }
 
-    /// Finds the tilt y at which the mean of the sum of counts is n, and log g, the mean and the variance of each group
-    /// at this tilt.
+    /// Finds the tilt y at which the mean of the sum of counts is n. Also returns log g, the mean and the variance for
+    /// each group at this tilt.
     ///
-    /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare,
-    /// between bounds that become narrower.
+    /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare. A
+    /// bracket that shrinks in every step safeguards it.
     fn tilted(&self, groups: &[(usize, f64)]) -> (f64, Vec<(f64, f64, f64)>) {
         let heaviest = groups.iter().map(|g| g.1).fold(f64::NEG_INFINITY, f64::max);
         let (mut low, mut high) = (-50.0 - heaviest, 50.0 - heaviest);
@@ -174,8 +175,8 @@ impl Power {
     }
 }
 
-/// Computes log E[(Σ_j p_j^s)^n] for p from a symmetric Dirichlet over `categories` with parameter `a`. It is 0 at s =
-/// 1.
+/// Computes log E[(Σ_j p_j^s)^n] for p with a symmetric Dirichlet distribution over `categories` categories with
+/// parameter `a`. The result is 0 at s = 1.
 pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
     if s == 1.0 || n <= 0.0 {
         return 0.0;
@@ -185,7 +186,7 @@ pub(super) fn log_moment(categories: usize, a: f64, n: f64, s: f64) -> f64 {
         .0
 }
 
-/// Computes the distribution of a sum of `times` independent counts, truncated to the length of `single`.
+/// Computes the distribution of the sum of `times` independent counts, truncated to the length of `single`.
 pub(super) fn power_of(single: &[f64], times: usize) -> Vec<f64> {
     let mut result: Option<Vec<f64>> = None;
     let mut square = single.to_vec();

@@ -104,7 +104,8 @@ fn log_c_is_exact_for_one_topic_and_close_for_two() {
     }
 }
 
-/// Computes log C for two topics, as the sum over their tokens, with the documents' weights by convolution.
+/// Computes log C for two topics as a sum over the numbers of their tokens. The weights of the documents are combined
+/// by convolution.
 fn of_two_topics(prior: &Sizes, s: f64) -> f64 {
     let (n, d) = (prior.tokens as usize, prior.documents as usize);
     let choose = |j: usize| {
@@ -151,7 +152,7 @@ fn log_c_of_two_topics_is_bounded_to_a_few_nats() {
         for (&s, &bound) in inverse.iter().zip(&bound) {
             let exact = of_two_topics(&prior, s);
             let slack = exact - bound;
-            // A factor of two for the labels of a crowded topic, and the width of the sum, in nats.
+            // The allowance is a factor of two for the labels of a crowded topic, plus the width of the sum, in nats.
             let most = 2f64.ln() + 0.5 * (documents * tokens).ln();
             assert!(
                 (-1e-9..most).contains(&slack),
@@ -163,9 +164,9 @@ fn log_c_of_two_topics_is_bounded_to_a_few_nats() {
 
 #[test]
 fn tokens_crowd_into_few_topics_of_a_large_corpus() {
-    // Nats per token for K = 500 topics over 14 000 terms, 65 tokens per document and 460 per term, with tokens spread
-    // evenly over the topics in use. Each row has T, the number of these topics, and the bound by the formula of its
-    // terms.
+    // Nats per token for K = 500 topics over 14 000 terms, with 65 tokens per document and 460 tokens per term, if
+    // tokens are spread evenly over the topics in use. Each row contains T, the number of topics in use, and the bound
+    // by the formula for its terms.
     let prior = Sizes {
         topics: 500,
         terms: 14_000,
@@ -199,7 +200,7 @@ fn draws_find_a_small_log_c_and_miss_that_of_a_corpus() {
     assert!(drawn.log_c[0].abs() < 1e-12 && drawn.lower[0].abs() < 1e-12);
     for m in 1..3 {
         let (exact, drawn, lower) = (exact.log_c[m], drawn.log_c[m], drawn.lower[m]);
-        // Topics share their words' counts, but the series treats these as even, which limits the accuracy.
+        // The series treats the counts of a topic's words as even, which limits its accuracy.
         assert!((drawn - exact).abs() < 0.02 * exact, "{exact} {drawn}");
         assert!(lower < drawn);
     }

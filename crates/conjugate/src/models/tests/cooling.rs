@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Draws points of clusters whose centres are `apart` from each other, with standard deviation 1. Cluster k has the
+/// Draws points of clusters with standard deviation 1, whose centres are `apart` from each other. Cluster k has the
 /// share `shares[k]` of the points.
 fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     let mut s = stream(11);
@@ -26,8 +26,9 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     data
 }
 
-/// Compares cooled fits of a model with plain fits from the same start. Batch fits are never worse. Minibatch fits move
-/// between optima by noise alone, and may fall below the worse plain fit by at most `slack`. No components are equal.
+/// Compares cooled fits of a model with plain fits from the same start. Batch fits must never be worse. Minibatch fits
+/// move between optima by noise alone, and may fall below the worse plain fit by at most `slack`. No components may be
+/// equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,
@@ -177,7 +178,7 @@ fn parts_that_are_the_same_are_reported() {
     };
     ratio(&mut lambda, 2.0);
     assert_eq!(twins(&model, &lambda), [(0, 2)]);
-    // Components without points are equal, but not superfluous.
+    // Components without points are equal but do not count as twins.
     let prior = model.blocks().prior()[parts[0].clone()].to_vec();
     for part in [0, 2] {
         lambda[parts[part].clone()].copy_from_slice(&prior);

@@ -1,4 +1,4 @@
-//! Tests of columns of several kinds, with counts and categories together with numbers.
+//! Tests of components that combine columns of counts and categories with columns of numbers.
 
 use super::*;
 

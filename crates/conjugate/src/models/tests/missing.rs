@@ -73,8 +73,8 @@ fn missing_values_are_integrated_out() {
 }
 
 /// Computes the evidence of a small one-component mixture over the plane with missing values, by the chain rule of
-/// predictive densities. The bound over q(β) alone reaches the evidence if missing values drop out, and remains below
-/// it if missing values are part of q.
+/// predictive densities. The bound over q(β) alone reaches the evidence if missing values drop out. It stays below the
+/// evidence if missing values are part of q.
 #[test]
 fn bounds_with_missing_values_stay_below_the_evidence() {
     let data = holes(6);
@@ -135,7 +135,8 @@ fn bounds_with_missing_values_stay_below_the_evidence() {
 
 #[test]
 fn predictive_densities_are_normalised() {
-    // Real columns use the trapezoidal rule, over all values and over one value if the other is missing.
+    // The integrals over real columns use the trapezoidal rule. They are over both values, or over one value if the
+    // other is missing.
     let lambda_of = |covariance| {
         let model = Mixture::new(Gaussians::new(covariance, 2, plane(30)), 2, 1.0);
         model.start(&mut stream(7))

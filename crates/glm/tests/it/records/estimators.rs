@@ -1,4 +1,4 @@
-//! The bias of estimators, and the order of the expansion.
+//! Tests of the bias of estimators, and of the order of their expansion.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use jensen_glm::{Features, Glm, Link, Sparse, StandardNormal};
 
 use super::support::{Opaque, assert_close, hierarchy, logistic, matches, numbers, ppca, softmax};
 
-/// Returns the table of a run after some epochs with drifting parameters, which only visits fill.
+/// Returns the table after some epochs of a run with drifting parameters. Only visits fill the table.
 fn filled<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -60,9 +60,9 @@ fn filled_in_turn<D: RecordDensity>(
     tables
 }
 
-/// Returns patterns of signs under which every coordinate has mean zero and variance one, and no two are correlated.
-/// The signs are Walsh functions other than the constant one, and every pattern also occurs with opposite signs. The
-/// mean of a second-order expansion over the patterns is its expectation, and so is the mean of an odd function.
+/// Returns patterns of signs under which every coordinate has mean zero and variance one, and no two coordinates are
+/// correlated. The signs are Walsh functions other than the constant one, and every pattern also occurs with opposite
+/// signs. The mean over the patterns equals the expectation for a second-order expansion and for an odd function.
 fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
     let count = (coordinates + 1).next_power_of_two();
     let sign = |pattern: usize, coordinate: usize| {
@@ -106,8 +106,8 @@ fn average(vectors: impl ExactSizeIterator<Item = Vec<f64>>) -> Vec<f64> {
     sum.unwrap().iter().map(|x| x * scale).collect()
 }
 
-/// With a frozen table, the mean over an epoch (weighted by batch size) and over patterns of signs is the full
-/// gradient. If no control reduces the Monte-Carlo noise, this is true at any ε.
+/// Checks that with a frozen table, the mean over an epoch (weighted by batch size) and over patterns of signs is the
+/// full gradient. If no control variate reduces the Monte-Carlo noise, this is true at any ε.
 fn check_unbiased<D: RecordDensity>(density: &D, family: Arc<dyn Family>, draws: usize) {
     check_unbiased_in(density, family, draws, 4);
 }
@@ -126,7 +126,7 @@ fn check_unbiased_in<D: RecordDensity>(
     let rows = family.noise_dim();
     for estimator in RecordEstimator::ALL {
         if estimator == RecordEstimator::JointExact {
-            // This estimator has no draws of the likelihood to average over.
+            // This estimator draws nothing for the likelihood, so there are no draws to average over.
             continue;
         }
         let mut gradients = Gradients::new(density, family.clone(), draws, batch);
@@ -165,8 +165,9 @@ fn check_unbiased_in<D: RecordDensity>(
         let mean = average(patterns.iter().map(|noise| epoch(noise)));
         let expected = average(patterns.iter().map(|noise| full(noise)));
         if estimator == RecordEstimator::Stl {
-            // The score has mean zero in the mean's part, but in the other parts only over all ε. A full-rank factor
-            // far from diagonal makes the score large, and its rounding error with it.
+            // In the gradient of the mean, the score has mean zero over the patterns. In the other parts it has mean
+            // zero only over all ε. If a full-rank factor is far from diagonal, the score is large, and so is its
+            // rounding error.
             let d = density.dim();
             assert_close(&mean[..d], &expected[..d], 1e-9, name);
         } else {
@@ -201,7 +202,7 @@ fn estimators_are_unbiased() {
 
 #[test]
 fn records_without_features_change_nothing() {
-    // Every other batch touches no coordinate.
+    // Every other batch involves no coordinate.
     let row = |n: u32| {
         if n.is_multiple_of(2) {
             vec![]
@@ -218,14 +219,14 @@ fn records_without_features_change_nothing() {
 
 #[test]
 fn snapshots_and_predictors_agree() {
-    // Estimates and tables are the same whether or not a model exposes its linear predictor. The scale gradient of the
-    // joint estimators needs the predictor.
+    // Estimates and tables do not depend on whether a model exposes its linear predictor. Only the scale gradient of
+    // the joint estimators needs the predictor.
     let linear = matches(30, 7);
     let models = [Opaque(matches(30, 7), true), Opaque(matches(30, 7), false)];
     let omega: Vec<f64> = numbers(31, 14);
     let batches = Batches::new(8, 30, 7).unwrap();
     for estimator in RecordEstimator::ALL {
-        // The two forms of `joint-svrg` differ in the third order of the draw.
+        // The two forms of `joint-svrg` differ at third order in the draw.
         if matches!(
             estimator,
             RecordEstimator::JointExact | RecordEstimator::JointSvrg
@@ -312,7 +313,8 @@ fn as_printed_differs_from_joint_mean_by_what_is_stored() {
             RecordEstimator::Naive,
         ]
         .map(|estimator| [0.0, 0.1].map(|drift| estimate(estimator, drift)));
-        // Before any change, the stored mean and scale are the current ones, and the prior's entries are its gradient.
+        // Before any change, the stored mean and scale are the current ones, and the entries of the prior are its
+        // gradient.
         assert_close(&paper[0], &mean[0], 1e-10, "at rest");
         assert_close(&paper[1][7..], &naive[1][7..], 1e-12, "the spread");
         let apart = paper[1].iter().zip(&mean[1]).map(|(a, b)| (a - b).abs());
@@ -337,14 +339,15 @@ fn estimators_in_turn_do_not_disturb_each_other() {
     }
 }
 
-/// Computes the full gradient of the bound with standard normal coefficients. The likelihood's part comes from
-/// integrals over each record's predictor by the trapezoidal rule, and the prior's part has a closed form.
+/// Computes the full gradient of the bound for a prior of standard normal coefficients. The part of the likelihood
+/// comes from integrals over the predictor of each record by the trapezoidal rule. The part of the prior has a closed
+/// form.
 fn integrated(model: &Glm<StandardNormal>, omega: &[f64]) -> Vec<f64> {
     let d = model.dim();
     let n = model.records();
     let batch: Vec<u32> = (0..n as u32).collect();
     let (mean, log_sd) = omega.split_at(d);
-    // The rows of A are products with unit vectors.
+    // The rows of A are the products of A with unit vectors.
     let mut rows = vec![0.0; n * d];
     let mut unit = vec![0.0; d];
     let mut column = vec![0.0; n];
@@ -388,8 +391,8 @@ fn integrated(model: &Glm<StandardNormal>, omega: &[f64]) -> Vec<f64> {
 
 #[test]
 fn the_draw_is_integrated_out() {
-    // For any table, the mean over an epoch is the exact gradient except for one sampled part: the curvature of the
-    // prior in the spread's part, which is −σ²ε² instead of −σ².
+    // For any table, the mean over an epoch is the exact gradient, except for one part that is sampled. It is the
+    // curvature of the prior in the gradient of the spread, which is −σ²ε² instead of −σ².
     let estimator = RecordEstimator::JointExact;
     for model in [logistic(22, 5), matches(21, 6), matches(30, 7)] {
         let d = model.dim();
@@ -448,9 +451,9 @@ fn one_estimate<D: RecordDensity>(
 
 #[test]
 fn the_expansion_is_of_second_order() {
-    // Compares Eq. 61 with Eq. 60: with every stored mean at the current one and all records in the batch, joint is E_ε
-    // of the expansion at ε = 0. The error of the mean's gradient is of second order in ε (the third derivative), and
-    // of first order in the other estimators.
+    // This compares Eq. 61 with Eq. 60. If every stored mean is the current one and the batch contains all records, the
+    // joint estimator is the expectation over ε of the expansion at ε = 0. Its error in the gradient of the mean is of
+    // second order in ε (from the third derivative). The errors of the other estimators are of first order.
     let model = softmax(16);
     let family: Arc<dyn Family> = Arc::new(MeanField::new(15));
     let omega = numbers(33, 30);
@@ -490,7 +493,8 @@ fn the_expansion_is_of_second_order() {
     assert!((ratio - 2.0).abs() < 0.1, "naive: {ratio}");
 }
 
-/// Computes the gradient of the mean by `joint-svrg` at a draw `scale` times as far, with an anchor away from the mean.
+/// Computes the gradient of the mean by `joint-svrg` at a draw that is multiplied by `scale`. The anchor differs from
+/// the mean.
 fn by_anchor<D: RecordDensity>(model: &D, omega: &[f64], scale: f64) -> Vec<f64> {
     let (d, batch): (usize, Vec<u32>) = (model.dim(), (3..12).collect());
     let family: Arc<dyn Family> = Arc::new(MeanField::new(d));
@@ -532,8 +536,9 @@ fn differences_stand_for_products_to_third_order() {
 
 #[test]
 fn far_draws_are_no_worse_with_an_anchor() {
-    // The log odds have standard deviations of six. A second-order expansion then continues far beyond the region where
-    // the gradient varies, and its error exceeds the gradient itself. The odd part of the gradient does not.
+    // The log odds have standard deviations of six. A second-order expansion then extends far beyond the region in
+    // which the gradient varies, and its error exceeds the gradient itself. The odd part of the gradient has no such
+    // error.
     let omega: Vec<f64> = [vec![0.1; 4], vec![6.0_f64.ln(); 4]].concat();
     fn variance<D: RecordDensity>(model: &D, estimator: RecordEstimator, omega: &[f64]) -> f64 {
         let batch: Vec<u32> = (0..40).collect();
@@ -569,8 +574,8 @@ fn far_draws_are_no_worse_with_an_anchor() {
 
 #[test]
 fn the_diagonal_serves_the_spread() {
-    // Over ±ε the scale gradient of `joint` is its expectation up to fourth order in ε, apart from the prior's −δ². If
-    // the model exposes no predictor, the second order remains.
+    // Averaged over ±ε, the scale gradient of `joint` equals its expectation up to fourth order in ε, apart from the
+    // prior's −δ². If the model exposes no predictor, an error of second order remains.
     fn error<D: RecordDensity>(model: &D, scale: f64) -> f64 {
         let family: Arc<dyn Family> = Arc::new(MeanField::new(6));
         let omega = numbers(33, 12);
@@ -608,7 +613,7 @@ fn the_diagonal_serves_the_spread() {
 
 #[test]
 fn sticking_to_the_landing_at_the_posterior_is_silent() {
-    // The posterior of this model is the prior, so the records contribute nothing when q is the prior.
+    // The posterior of this model equals the prior, so the records contribute nothing if q is the prior.
     let features = Features::Sparse(Sparse::new(2, [vec![], vec![]]).unwrap());
     let model = Glm::new(features, Link::bernoulli(&[true, true]), StandardNormal(2)).unwrap();
     let mut gradients = Gradients::new(&model, Arc::new(MeanField::new(2)), 1, 1);

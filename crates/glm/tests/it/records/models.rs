@@ -1,4 +1,4 @@
-//! Tests of models: derivatives, layouts, and independent references.
+//! Tests of the derivatives and layouts of models, and comparisons with independent references.
 
 use jensen_density::{
     AllRecords, Group, Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferentiable,
@@ -14,7 +14,7 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
         ..StressSettings::default()
     };
     let all = AllRecords::new(density);
-    // Matrix products round differently for one lane and for several, which is compared below.
+    // Matrix products round differently for one lane and for several lanes. A comparison below covers this difference.
     let mut failures = stress_twice(&all, &settings);
     failures.retain(|failure| !failure.what.contains("depends on the batch"));
     assert!(failures.is_empty(), "{name}: {}", failures[0]);
@@ -37,7 +37,7 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
     );
     assert_close(&values, &paired, 1e-12, name);
     density.paired_hvp(&mut ws, &batch, z, v, LanesMut::new(&mut hvp, d, b));
-    // A lane of the paired layout is a batch of one record.
+    // In the paired layout, a lane is a batch of one record.
     let (mut point, mut direction) = (vec![0.0; d], vec![0.0; d]);
     let mut column = vec![0.0; d];
     for (l, record) in batch.iter().enumerate() {
@@ -54,7 +54,7 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
         density.batch_hvp(&mut ws, &[*record], one, along, LanesMut::new(&mut g, d, 1));
         Lanes::new(&hvp, d, b).copy_lane(l, &mut column);
         assert_close(&g, &column, 1e-12, name);
-        // Coordinates outside the support do not matter.
+        // Coordinates outside the support must not matter.
         let mut support = Vec::new();
         if density.support(&[*record], &mut support) {
             for i in (0..d).filter(|&i| !support.contains(&(i as u32))) {
@@ -62,7 +62,7 @@ fn check_model<D: RecordDensity>(density: &D, name: &str) {
             }
         }
     }
-    // A batch of several records at several lanes is the sum.
+    // A batch of several records with several lanes gives the sum over its records.
     let lanes = 3;
     let points = numbers(12, d * lanes);
     let z = Lanes::new(&points, d, lanes);
@@ -137,7 +137,7 @@ fn models_are_consistent() {
 
 #[test]
 fn principal_components_are_a_normal_density() {
-    // The reference is a Cholesky factor of W Wᵀ + s I.
+    // The reference is computed from a Cholesky factor of W Wᵀ + s I.
     let model = ppca(3);
     let (p, k, s) = (6, 2, 0.7);
     let w = numbers(20, p * k);

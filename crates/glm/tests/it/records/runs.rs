@@ -1,4 +1,4 @@
-//! Tests of runs: resuming, optima, and inputs that are refused.
+//! Tests of runs: resumption, optima, and inputs that are refused.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn run<A: Algorithm<Output = Vec<f64>>>(
 
 fn check_resume<A: Algorithm<Output = Vec<f64>>>(make: impl Fn() -> A + Sync, name: &str) {
     let (whole, trace, _) = run(&mut make(), 29, None);
-    // Iteration 13 is inside the third epoch of six iterations.
+    // Iteration 13 falls within the third epoch, because an epoch has six iterations.
     let (_, first, checkpoint) = run(&mut make(), 13, None);
     let (resumed, second, _) = run(&mut make(), 29, Some(&checkpoint));
     assert_eq!(whole, resumed, "{name}");
@@ -163,7 +163,7 @@ fn every_optimiser_reaches_the_optimum() {
 fn smiso_reaches_the_optimum_and_keeps_the_mean_of_its_entries() {
     let model = logistic(60, 4);
     let best = optimum(&model);
-    // A given step size, and one derived from the curvature.
+    // The step size is given, or it is derived from the curvature.
     for gamma in [Some(5e-3), None] {
         let settings = SmisoSettings {
             alpha: 0.5,
@@ -197,7 +197,7 @@ fn smiso_reaches_the_optimum_and_keeps_the_mean_of_its_entries() {
 
 #[test]
 fn a_draw_without_gradient_is_skipped() {
-    // The weight is so large that the predictors overflow in some iterations, but not in others.
+    // The weight is so large that the predictors overflow in some iterations but not in others.
     let model = ppca(8);
     let family = Arc::new(MeanField::new(12));
     let mut start = numbers(7, 24);
@@ -258,7 +258,7 @@ fn what_cannot_work_is_refused_with_the_way_out() {
         .unwrap();
     assert!(matches!(error, RecordError::TooManyRecords { .. }));
     assert!(error.to_string().contains("`joint`"));
-    // Linear predictors need no snapshots, so the same limit suffices for many more records.
+    // Linear predictors need no snapshots, so the same memory limit suffices for many more records.
     let limited = MinibatchSettings {
         memory_limit: Some(400_000),
         ..joint
@@ -299,7 +299,7 @@ fn bound<D: RecordDensity>(density: &D, omega: &[f64]) -> f64 {
 
 #[test]
 fn joint_needs_a_tenth_of_the_iterations_of_naive() {
-    // Each estimator uses the best of its step sizes, as in Figure 3 of the paper.
+    // Each estimator is run with the best of its step sizes, as in Figure 3 of the paper.
     let model = australian();
     let iterations = 13_800;
     let mut start = vec![0.0; 28];

@@ -51,7 +51,7 @@ pub fn matches(records: usize, players: u32) -> Glm<StandardNormal> {
 }
 
 pub fn hierarchy(records: usize) -> Glm<CommonNormal> {
-    // Three users, two genres, four ratings.
+    // The data contain three users, two genres and four ratings.
     let rows = (0..records as u32).map(|n| {
         let user = n % 3;
         let all = [(2 * user, 1.0), (2 * user + 1, 1.0)];
@@ -71,7 +71,7 @@ pub fn ppca(records: usize) -> Ppca {
     Ppca::new(Dense::new(data, 6).unwrap(), 2, 0.7)
 }
 
-/// Hides the linear predictor, which makes the estimator use snapshots.
+/// A model that hides its linear predictor, which makes the estimators use snapshots.
 pub struct Opaque<D>(pub D, pub bool);
 
 impl<D: RecordDensity> RecordDensity for Opaque<D> {
@@ -166,7 +166,7 @@ pub fn assert_close(a: &[f64], b: &[f64], tolerance: f64, what: &str) {
     }
 }
 
-/// Reads the Australian credit data, standardised: 690 records with 14 coefficients.
+/// Reads the standardised Australian credit data, with 690 records and 14 coefficients.
 pub fn australian() -> Glm<StandardNormal> {
     let text = include_str!("../../../../../data/uci/australian.dat");
     let mut rows: Vec<Vec<f64>> = text

@@ -1,4 +1,4 @@
-//! Comparisons of variances with their bounds.
+//! Compares variances of gradient estimators with their bounds.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn variances_respect_their_bounds_at_the_optimum() {
     let mut found = Vec::new();
     for estimator in RecordEstimator::ALL {
         let mut gradients = Gradients::new(&model, family.clone(), 1, 5);
-        // Tables at the optimum itself are the limit of a converged run.
+        // The tables are at the optimum itself, which is the limit of a converged run.
         let mut table = gradients.table(estimator);
         let order = batches.order(0);
         let mut out = vec![0.0; omega.len()];
@@ -53,19 +53,19 @@ fn variances_respect_their_bounds_at_the_optimum() {
     let of = |name: &str| found.iter().find(|(e, _)| e.name() == name).unwrap().1;
     let naive = of("naive");
     let (subsampling, monte_carlo) = (naive.subsampling, naive.monte_carlo);
-    // In the decomposition of the naive estimator, the parts are smaller than the whole, and have the order of
-    // magnitude in the paper (9.16e4, 8.61e4 and 2.07e3).
+    // In the decomposition of the naive estimator, each part is smaller than the whole. All of them have the orders of
+    // magnitude that the paper reports (9.16e4, 8.61e4 and 2.07e3).
     assert!((3e4..3e5).contains(&naive.total.mean), "{:?}", naive.total);
     assert!((3e4..3e5).contains(&subsampling.mean), "{subsampling:?}");
     assert!((5e2..8e3).contains(&monte_carlo.mean), "{monte_carlo:?}");
-    // Eqs. 10 and 14, with four standard errors.
+    // This compares the variance with Eqs. 10 and 14, to within four standard errors.
     let cv = of("cv").total;
     assert!(cv.mean > subsampling.mean - 4.0 * (cv.standard_error + subsampling.standard_error));
     assert!(cv.mean < naive.total.mean);
     let inc = of("inc").total;
     assert!(inc.mean > monte_carlo.mean - 4.0 * (inc.standard_error + monte_carlo.standard_error));
     assert!(inc.mean < 1.5 * monte_carlo.mean, "{inc:?} {monte_carlo:?}");
-    // Joint is below both bounds.
+    // The variance of joint is below both bounds.
     for name in ["joint", "joint-svrg"] {
         let joint = of(name).total;
         let upper = joint.mean + 4.0 * joint.standard_error;
@@ -74,7 +74,7 @@ fn variances_respect_their_bounds_at_the_optimum() {
             "{name} {joint:?}"
         );
     }
-    // With the draw integrated out, only the spread's part of the prior is still sampled.
+    // If the draw is integrated out, only the part of the prior in the gradient of the spread is still sampled.
     let exact = of("joint-exact").total.mean;
     let sampled: f64 = omega[14..].iter().map(|l| 2.0 * (4.0 * l).exp()).sum();
     assert!(

@@ -1,10 +1,10 @@
-//! Generates random well-conditioned graphs over all operations.
+//! Generates random well-conditioned graphs that may contain every operation.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Shape};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// The decisions of the generator, as numbers. Every list of numbers defines a graph.
+/// The decisions of the generator, which are represented by numbers. Every list of numbers defines a graph.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub dim: usize,
@@ -16,7 +16,7 @@ pub fn recipes(most: usize) -> impl Strategy<Value = Recipe> {
     (1..12_usize, steps).prop_map(|(dim, steps)| Recipe { dim, steps })
 }
 
-/// Returns the configuration of a property test, with the same cases in every run.
+/// Returns the configuration of a property test that tries the same cases in every run.
 pub fn config(cases: u32, seed: u64) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -247,7 +247,7 @@ impl Maker {
         }
     }
 
-    /// Returns the sum of unrolled scalar copies of one expression, the pattern that re-rolling detects.
+    /// Returns a sum of unrolled scalar copies of one expression, which is the pattern that re-rolling detects.
     fn unrolled(&mut self) -> NodeId {
         let (x, y) = (self.pick(), self.pick());
         let copies = 3 + self.dice.roll(24);

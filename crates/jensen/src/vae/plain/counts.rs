@@ -1,4 +1,5 @@
-//! Independent columns of counts with Poisson, negative binomial, or zero-inflated negative binomial distributions.
+//! Baseline models in which columns of counts are independent. The distributions of the columns are Poisson, negative
+//! binomial, or zero-inflated negative binomial.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +9,29 @@ use rayon::prelude::*;
 
 use super::pairs;
 
-/// The number of rows, evenly spaced, to which sizes and excess zeros are fitted. Their errors cost about 3/(2 · 4000)
-/// nats per value, a tenth of the slack of the comparison.
+/// The number of evenly spaced rows from which sizes and excess zeros are estimated. The errors of these estimates cost
+/// about 3/(2 · 4000) nats per value, which is a tenth of the slack in the comparison.
 const LEARNED: usize = 4000;
 
-/// The iteration also ends when the log size changes by less than [`STILL`].
+/// The maximum number of iterations. The iterations also end if the log size changes by less than [`STILL`].
 const ROUNDS: usize = 100;
 const STILL: f64 = 1e-5;
 
-/// The range of log sizes. At the upper end the excess variance over a Poisson distribution is a share of 10⁻⁶.
+/// The range of the log sizes. At the upper end, the variance exceeds the variance of a Poisson distribution by a
+/// fraction of 10⁻⁶.
 const SIZES: (f64, f64) = (-7.0, 14.0);
 
-/// The distribution of a column, whose mean is rate · exposure.
+/// The distribution of one column of counts, whose mean is rate · exposure.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     rate: f64,
-    /// The size is infinite for Poisson counts.
+    /// The size of the negative binomial distribution, which is infinite for Poisson counts.
     size: f64,
     excess: f64,
 }
 
 impl Column {
-    /// Returns the log mass without excess zeros.
+    /// Returns the log probability mass of a count without the excess zeros.
     fn log_count(&self, x: f64, exposure: f64) -> f64 {
         let mean = self.rate * exposure;
         if self.size.is_infinite() {
@@ -53,7 +55,7 @@ impl Column {
         }
     }
 
-    /// Fits by maximum likelihood, with half a count added.
+    /// Fits a Poisson distribution by maximum likelihood after the addition of half a count.
     fn poisson(x: &[f64], exposures: &[f64]) -> Self {
         Self {
             rate: (x.iter().sum::<f64>() + 0.5) / exposures.iter().sum::<f64>(),
@@ -62,8 +64,9 @@ impl Column {
         }
     }
 
-    /// Fits a negative binomial distribution by maximum likelihood. It alternates the rate, a Newton step of the log
-    /// size, and, with excess zeros, their posterior probabilities.
+    /// Fits a negative binomial distribution by maximum likelihood. Each iteration updates the rate and then takes a
+    /// Newton step for the log size. If there are excess zeros, the iteration also updates their posterior
+    /// probabilities.
     fn negative_binomial(x: &[f64], exposures: &[f64], inflated: bool) -> Self {
         let mut column = Self {
             size: 1.0,
@@ -100,7 +103,7 @@ impl Column {
         for (x, exposure) in x.iter().zip(exposures) {
             let mean = rate * exposure;
             let total = size + mean;
-            // The posterior probability that the count is not an excess zero.
+            // This is the posterior probability that the count is not an excess zero.
             let counted = match inflated && *x == 0.0 {
                 true => {
                     let log = -size * (mean / size).ln_1p();
@@ -139,8 +142,8 @@ fn pairs_of(rows: &[Vec<f64>], column: usize) -> impl Iterator<Item = (usize, f6
     values.filter(|(_, x)| !x.is_nan())
 }
 
-/// Returns the log mass of `scored` rows under independent columns that are fitted to `train`, averaged over rows. If
-/// the observation has a library size, the mean of a count is proportional to the total of its row.
+/// Returns the mean log probability mass of the rows of `scored` under independent columns that are fitted to `train`.
+/// If the observation model has a library size, the mean of each count is proportional to the total of its row.
 pub(super) fn independent(
     train: &[Vec<f64>],
     scored: &[Vec<f64>],
@@ -151,7 +154,7 @@ pub(super) fn independent(
         .collect();
     let all: f64 = sums.iter().sum();
     let exposures = |rows: &[Vec<f64>]| -> Vec<f64> {
-        // The shares of the observed values sum to 1.
+        // The shares are normalised so that those of the observed values sum to 1.
         let total = |row: &Vec<f64>| {
             let (total, share) = pairs(row, &sums).fold((0.0, 0.0), |(total, share), (x, sum)| {
                 (total + x, share + sum / all)

@@ -1,8 +1,8 @@
 //! Coordinate ascent with rank-one updates of the posterior covariance (Khan, Mohamed and Murphy 2012).
 //!
-//! For one predictor at a time, with the cavity variance `c = 1/(1/S_nn − λ_n)`, the new variance solves `v = 1/(1/c +
-//! 2 ∂f/∂v(m̄_n, v))`, which changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep the mean takes
-//! steps `m̄ ← μ̃ − S (Λμ̃ − b)`, `b = Λm̄ − ∂f/∂m`, halved until the bound does not fall.
+//! The method visits one predictor at a time. With the cavity variance `c = 1/(1/S_nn − λ_n)`, the new variance solves
+//! `v = 1/(1/c + 2 ∂f/∂v(m̄_n, v))`. This changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep,
+//! the mean takes steps `m̄ ← μ̃ − S (Λμ̃ − b)` with `b = Λm̄ − ∂f/∂m`, which are halved until the bound does not fall.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ pub(crate) struct State {
     /// The product Σ̃α.
     product: Vec<f64>,
     lambda: Vec<f64>,
-    /// S, column by column.
+    /// The matrix S, stored column by column.
     covariance: Vec<f64>,
     log_determinant: f64,
     bound: f64,
@@ -81,7 +81,7 @@ impl Coordinate<'_, '_> {
             if (next - v).abs() <= 1e-12 * v {
                 return next;
             }
-            // The map decreases in v, so the midpoint of v and its image is nearer.
+            // The map decreases in v, so the midpoint between v and its image is nearer to the solution than v.
             v = 0.5 * (v + next);
         }
         v

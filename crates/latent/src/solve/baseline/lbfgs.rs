@@ -1,4 +1,4 @@
-//! Limited-memory BFGS for a function to maximise.
+//! Maximises a function by limited-memory BFGS.
 
 use std::collections::VecDeque;
 
@@ -117,8 +117,8 @@ impl State {
 }
 
 impl<O: Objective> Lbfgs<O> {
-    /// Ends the search unless small steps are due to a poor model of the curvature. The gap decides or, without a gap,
-    /// the gain of a natural-gradient step.
+    /// Ends the search, unless the steps are small only because of a poor curvature model. The decision is based on the
+    /// gap or, without a gap, on the gain of a natural-gradient step.
     fn certify(&mut self, state: &State, slope: f64) -> Option<Status> {
         let at = self.objective.solution(&state.x, state.value);
         let (rule, remaining) = match at.gap {
@@ -138,8 +138,8 @@ impl<O: Objective> Lbfgs<O> {
         })
     }
 
-    /// Finds a point that satisfies the weak Wolfe conditions by bisection, with the next share to try. If there is
-    /// none, the result is the best point with a sufficient increase.
+    /// Searches by bisection for a point that satisfies the weak Wolfe conditions, and returns it with the next step
+    /// length to try. If there is no such point, the result is the best point with a sufficient increase.
     fn search(&mut self, state: &State, direction: &[f64], slope: f64) -> Option<(f64, Reached)> {
         let mut t = if state.pairs.is_empty() {
             (1.0 / slope.sqrt()).min(1.0)
@@ -175,7 +175,7 @@ impl<O: Objective> Lbfgs<O> {
     }
 
     /// Ends the search if no step raises the value. At the optimum, up to rounding, the estimated gain is the best
-    /// remaining evidence. The result is `None` if steps without memory may still raise the value.
+    /// available evidence of convergence. Returns `None` if steps without memory may still raise the value.
     fn stuck(&mut self, state: &State, slope: f64, iteration: u64) -> Option<Status> {
         if state.pairs.is_empty() {
             return Some(Status::Stalled {

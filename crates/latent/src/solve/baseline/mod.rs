@@ -1,4 +1,5 @@
-//! Earlier solvers of the same problem, for comparison. They use the same kernels, threads and sites as the dual.
+//! Earlier solvers for the same problem, which serve for comparison. They use the same kernels, threads and sites as
+//! the dual.
 //!
 //! | file | method |
 //! | --- | --- |
@@ -7,9 +8,9 @@
 //! | `coordinate` | coordinate ascent with rank-one updates (Khan, Mohamed and Murphy 2012) |
 //! | `lbfgs` | the optimiser of the first two |
 //!
-//! Once the estimated gain of the next step is below the tolerance, they occasionally compute the duality gap, which
-//! costs a factorisation, or without a dual the gain of one natural-gradient step. They stop when the gap or this gain
-//! is also below the tolerance.
+//! Once the estimated gain of the next step is below the tolerance, these solvers occasionally compute the duality gap,
+//! which costs a factorisation. Without a dual, they compute the gain of one natural-gradient step instead. They stop
+//! when this gap or gain is also below the tolerance.
 
 pub(crate) mod coordinate;
 pub(crate) mod lbfgs;
@@ -56,8 +57,8 @@ pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error>
     Ok(model)
 }
 
-/// Returns the solution at marginals (m̄, v̄) that a solver reached with the objective `bound`. α and λ come from the
-/// sites. The gap comes from the dual if the sites have one, and otherwise from the gain of a natural-gradient step.
+/// Returns the solution at the marginals (m̄, v̄) that a solver reached with the objective `bound`. The sites determine
+/// α and λ. The gap comes from the dual if the sites have one, and otherwise from the gain of a natural-gradient step.
 /// Afterwards the geometry is factorised at λ.
 pub(crate) fn solution(
     problem: &mut Problem<'_>,

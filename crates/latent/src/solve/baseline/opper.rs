@@ -1,8 +1,8 @@
 //! The bound as a function of (m, λ) (Opper and Archambeau 2009).
 //!
-//! With m = μ − ΣWᵀν and V = A_λ⁻¹ the bound is `−Σ f(m̄, v̄) − ½ (νᵀΣ̃ν + log|I + ΛΣ̃| − λᵀv̄)`. Its gradient is
-//! `Σ̃(∂f/∂m − ν)` by ν and `(S∘S)(∂f/∂v − ½λ)` by λ. It is not concave in these coordinates. The coordinate of λ is
-//! its logarithm.
+//! With m = μ − ΣWᵀν and V = A_λ⁻¹, the bound is `−Σ f(m̄, v̄) − ½ (νᵀΣ̃ν + log|I + ΛΣ̃| − λᵀv̄)`. Its gradient with
+//! respect to ν is `Σ̃(∂f/∂m − ν)`, and its gradient with respect to λ is `(S∘S)(∂f/∂v − ½λ)`. The bound is not concave
+//! in these coordinates. The optimiser uses the logarithm of λ as coordinate.
 
 use rayon::prelude::*;
 

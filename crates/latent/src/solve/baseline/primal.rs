@@ -1,9 +1,9 @@
 //! The bound as a function of the mean and the Cholesky factor of the covariance (Challis and Barber 2011).
 //!
-//! The whitened coordinates are z = μ + R u with Σ = RRᵀ and q(u) = N(a, CCᵀ), where C is lower triangular. With U = W
-//! R, `m̄ = μ̃ + U a`, `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² − n) + Σ log C_ii`. One
-//! evaluation needs two products of triangular matrices. The start is the prior, narrowed if it is so wide that
-//! exponentials of its variances would overflow.
+//! In the whitened coordinates z = μ + R u with Σ = RRᵀ, the approximation is q(u) = N(a, CCᵀ), where C is lower
+//! triangular. With U = W R, `m̄ = μ̃ + U a` and `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² −
+//! n) + Σ log C_ii`. One evaluation needs two products of triangular matrices. The starting point is the prior,
+//! narrowed if exponentials of its variances would overflow.
 
 use faer::Accum;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
@@ -16,7 +16,7 @@ use crate::linear::{Geometry, design, narrow};
 use crate::site::Sites;
 use crate::{Covariance, Dense, Error};
 
-/// Prior variance of a predictor above which the start is narrowed to 1.
+/// If the prior variance of a predictor exceeds this value, the start is narrowed to a variance of 1.
 const VAGUE: f64 = 40.0;
 
 pub(crate) struct Primal<'p, 'm> {
@@ -64,7 +64,7 @@ impl<'p, 'm> Primal<'p, 'm> {
         })
     }
 
-    /// Returns a and C from the packed coordinates, which are a followed by the columns of C from the diagonal down.
+    /// Unpacks a and C from the coordinates, which contain a followed by the columns of C from the diagonal down.
     fn unpack(&self, x: &[f64]) -> (Vec<f64>, Dense) {
         let n = self.map.cols;
         let mut c = Dense::zeros(n, n);

@@ -1,6 +1,6 @@
-//! Small models that the solvers' tests share.
+//! Small models that several tests use.
 
-// Each test file uses a part of this module.
+// Each test file uses only a part of this module.
 #![allow(dead_code)]
 
 use std::time::Instant;
@@ -153,8 +153,8 @@ pub fn close(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
     }
 }
 
-/// Returns a random-walk field with intercept, slopes and missing cells. The rows of its sparse design refer to several
-/// latent variables.
+/// Returns a random-walk field with an intercept, slopes and missing cells. Each row of its sparse design refers to
+/// several latent variables.
 pub fn field(n: usize) -> (LatentModel, LatentModel) {
     let mut triplets = Vec::new();
     for i in 0..n {

@@ -1,10 +1,11 @@
-//! Sixteen lanes in two 256-bit registers. The safety condition of the intrinsics is that of [`super::super::avx2`].
+//! Sixteen lanes in two 256-bit registers. The intrinsics have the same safety condition as those in
+//! [`super::super::avx2`].
 
 use super::F32x16;
 use crate::simd::lane_operators;
 use std::arch::x86_64::*;
 
-/// Sixteen lanes in two AVX2 registers: lanes 0 to 7, then 8 to 15.
+/// Sixteen lanes in two AVX2 registers: the first holds lanes 0 to 7, and the second holds lanes 8 to 15.
 #[derive(Clone, Copy)]
 pub struct Avx2Singles(__m256, __m256);
 
@@ -48,7 +49,7 @@ fn pow2(n: __m256) -> __m256 {
     v!(_mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
 }
 
-/// Returns the sum of eight lanes, by halves.
+/// Returns the sum of eight lanes, adding one half to the other until one number remains.
 #[inline(always)]
 pub(super) fn sum8(x: __m256) -> f32 {
     let x = v!(_mm_add_ps(
@@ -59,7 +60,7 @@ pub(super) fn sum8(x: __m256) -> f32 {
     v!(_mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x))))
 }
 
-/// Returns the largest of eight lanes, by halves.
+/// Returns the largest of eight lanes, comparing one half with the other until one number remains.
 #[inline(always)]
 pub(super) fn largest8(x: __m256) -> f32 {
     let x = v!(_mm_max_ps(
@@ -72,7 +73,7 @@ pub(super) fn largest8(x: __m256) -> f32 {
 
 #[inline(always)]
 fn scale_half(x: __m256, n: __m256) -> __m256 {
-    // Two factors reach every exponent. The first product is exact for the allowed arguments.
+    // The product of two powers of two reaches every exponent. The first product is exact for the allowed arguments.
     let first = v!(_mm256_floor_ps(_mm256_mul_ps(n, _mm256_set1_ps(0.5))));
     let second = v!(_mm256_sub_ps(n, first));
     v!(_mm256_mul_ps(_mm256_mul_ps(x, pow2(first)), pow2(second)))
@@ -82,7 +83,7 @@ fn scale_half(x: __m256, n: __m256) -> __m256 {
 fn split(x: __m256) -> (__m256, __m256) {
     let zero = v!(_mm256_setzero_ps());
     let infinity = v!(_mm256_set1_ps(f32::INFINITY));
-    // A subnormal is first multiplied by 2^24.
+    // A subnormal number is first multiplied by 2^24.
     let subnormal = v!(_mm256_cmp_ps::<_CMP_LT_OQ>(
         x,
         _mm256_set1_ps(f32::MIN_POSITIVE)
@@ -96,7 +97,7 @@ fn split(x: __m256) -> (__m256, __m256) {
     ));
     let three_quarters = v!(_mm256_castps_si256(_mm256_set1_ps(0.75)));
     let one = v!(_mm256_castps_si256(_mm256_set1_ps(1.0)));
-    // Relative to 0.75, the exponent field changes at 0.75, 1.5, 3, ...
+    // Relative to 0.75, the exponent field changes at 0.75, 1.5, 3 and so on.
     let moved = v!(_mm256_add_epi32(
         _mm256_castps_si256(normal),
         _mm256_sub_epi32(one, three_quarters)
@@ -155,7 +156,7 @@ impl F32x16 for Avx2Singles {
     #[inline(always)]
     unsafe fn load_part(p: *const f32, n: usize) -> Self {
         let (low, high) = first(n);
-        // The second address need not exist, because the instruction reads nothing where the mask is zero.
+        // The second address need not be valid, because the instruction reads nothing where the mask is zero.
         let second = p.wrapping_add(8);
         Self(
             v!(_mm256_maskload_ps(p, low)),

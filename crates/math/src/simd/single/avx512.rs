@@ -1,4 +1,5 @@
-//! Sixteen lanes in one 512-bit register. The safety condition of the intrinsics is that of [`super::super::avx512`].
+//! Sixteen lanes in one 512-bit register. The intrinsics have the same safety condition as those in
+//! [`super::super::avx512`].
 
 use super::F32x16;
 use super::avx2::{largest8, sum8};
@@ -135,7 +136,7 @@ impl F32x16 for Avx512Singles {
 
     #[inline(always)]
     fn split_pow2(self) -> (Self, Self) {
-        // Sign control 3 drops the sign of zero and gives NaN for all other negative numbers.
+        // Sign control 3 drops the sign of zero and returns NaN for all other negative numbers.
         let m = v!(_mm512_getmant_ps::<_MM_MANT_NORM_P75_1P5, 3>(self.0));
         let e = v!(_mm512_sub_ps(_mm512_getexp_ps(self.0), _mm512_getexp_ps(m)));
         (Self(e), Self(m))

@@ -1,9 +1,9 @@
-//! Sixteen virtual `f32` lanes, the single-precision companion of [`F64x8`](super::F64x8).
+//! Sixteen virtual `f32` lanes, the single-precision counterpart of [`F64x8`](super::F64x8).
 //!
 //! One 512-bit register, two 256-bit registers and an array implement [`F32x16`]. A function that
-//! [`simd_fn!`](crate::simd_fn) compiles for the lanes `V` uses `V::Single` for its single-precision part, see
-//! [`F64x8::Single`](super::F64x8::Single). AVX-512 and AVX2 agree bit for bit. The array rounds the products of
-//! multiply-adds if the processor has no such instruction.
+//! [`simd_fn!`](crate::simd_fn) compiles for the lanes `V` can use `V::Single` for its single-precision part (see
+//! [`F64x8::Single`](super::F64x8::Single)). AVX-512 and AVX2 give bitwise identical results. On processors without
+//! fused multiply-add, the array also rounds the product of a multiply-add.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -32,22 +32,22 @@ pub trait F32x16:
     /// Returns the same number in every lane.
     fn splat(x: f32) -> Self;
 
-    /// Reads sixteen numbers, which need no alignment.
+    /// Reads sixteen numbers. The pointer need not be aligned.
     ///
     /// # Safety
-    /// `p` must be valid for reading sixteen `f32`.
+    /// `p` must be valid for reading sixteen numbers of type `f32`.
     unsafe fn load(p: *const f32) -> Self;
 
-    /// Writes sixteen numbers, which need no alignment.
+    /// Writes sixteen numbers. The pointer need not be aligned.
     ///
     /// # Safety
-    /// `p` must be valid for writing sixteen `f32`.
+    /// `p` must be valid for writing sixteen numbers of type `f32`.
     unsafe fn store(self, p: *mut f32);
 
-    /// Reads the first `n <= 16` numbers. The other lanes are zero.
+    /// Reads the first `n <= 16` numbers, and sets the other lanes to zero.
     ///
     /// # Safety
-    /// `p` must be valid for reading `n` `f32`.
+    /// `p` must be valid for reading `n` numbers of type `f32`.
     #[inline(always)]
     unsafe fn load_part(p: *const f32, n: usize) -> Self {
         let mut lanes = [0.0; LANES32];
@@ -61,7 +61,7 @@ pub trait F32x16:
     /// Writes the first `n <= 16` lanes.
     ///
     /// # Safety
-    /// `p` must be valid for writing `n` `f32`.
+    /// `p` must be valid for writing `n` numbers of type `f32`.
     #[inline(always)]
     unsafe fn store_part(self, p: *mut f32, n: usize) {
         let lanes = self.to_array();
@@ -69,16 +69,16 @@ pub trait F32x16:
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n.min(LANES32)) };
     }
 
-    /// Returns `self * b + c`, rounded once. It is rounded twice on a machine without fused multiply-add.
+    /// Returns `self * b + c`, rounded once. On a machine without fused multiply-add, the product is rounded as well.
     fn fma(self, b: Self, c: Self) -> Self;
 
     /// Returns the square root, correctly rounded.
     fn sqrt(self) -> Self;
 
-    /// Returns `if self < b { self } else { b }`, which is the second operand if either is NaN.
+    /// Returns `if self < b { self } else { b }`, which is the second operand if either operand is NaN.
     fn min(self, b: Self) -> Self;
 
-    /// Returns `if self > b { self } else { b }`, which is the second operand if either is NaN.
+    /// Returns `if self > b { self } else { b }`, which is the second operand if either operand is NaN.
     fn max(self, b: Self) -> Self;
 
     /// Returns the absolute value.
@@ -95,7 +95,7 @@ pub trait F32x16:
     fn scale_pow2(self, n: Self) -> Self;
 
     /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including subnormal
-    /// numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. `m` is NaN for negative numbers and
+    /// numbers. Returns `(-inf, 1)` for either zero and `(inf, 1)` for infinity. If `self` is negative or NaN, `m` is
     /// NaN.
     fn split_pow2(self) -> (Self, Self);
 
@@ -108,10 +108,10 @@ pub trait F32x16:
     /// Returns whether `self == b`, which is false for NaN.
     fn eq(self, b: Self) -> Self::Mask;
 
-    /// Returns `yes` in lanes where the mask is true, and `no` elsewhere.
+    /// Returns `yes` in lanes where the mask is true, and `no` in the other lanes.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Returns the sum of the lanes, by a fixed tree that adds halves until one number remains.
+    /// Returns the sum of the lanes in a fixed order: one half is added to the other until one number remains.
     #[inline(always)]
     fn sum(self) -> f32 {
         let x = self.to_array();
@@ -154,8 +154,8 @@ pub trait F32x16:
 }
 
 /// Compiles a function over [`F32x16`] lanes for every instruction set, as [`simd_fn!`](crate::simd_fn) does for `f64`:
-/// `fn NAME<V>(arguments) -> Output { body }` defines `NAME(simd, arguments) -> Output`. Everything the body calls must
-/// be `#[inline(always)]`.
+/// `fn NAME<V>(arguments) -> Output { body }` defines `NAME(simd, arguments) -> Output`. Every function that the body
+/// calls must be `#[inline(always)]`.
 #[macro_export]
 macro_rules! simd32_fn {
     ($(

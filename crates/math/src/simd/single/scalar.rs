@@ -1,4 +1,4 @@
-//! Sixteen lanes in an array, for machines without the vector instructions.
+//! Sixteen lanes in an array, for machines without vector instructions.
 
 use super::{F32x16, LANES32};
 use crate::simd::lane_operators;
@@ -7,7 +7,7 @@ use crate::simd::lane_operators;
 #[derive(Clone, Copy)]
 pub struct ScalarSingles([f32; LANES32]);
 
-/// Whether multiply-add is one instruction on every processor of the compilation target.
+/// Whether a fused multiply-add is a single instruction on every processor of the compilation target.
 const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 #[inline(always)]
@@ -34,7 +34,7 @@ fn test(a: ScalarSingles, b: ScalarSingles, f: impl Fn(f32, f32) -> bool) -> [bo
     )
 }
 
-/// Rounds ties to even, in a form that vectorises.
+/// Rounds ties to even in a form that the compiler can vectorise.
 #[inline(always)]
 fn round_even(x: f32) -> f32 {
     const TWO_23: f32 = 8_388_608.0;

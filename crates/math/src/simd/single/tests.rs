@@ -1,4 +1,4 @@
-//! Tests of every level against scalar arithmetic.
+//! Tests that compare every SIMD level with scalar arithmetic.
 
 use super::{F32x16, LANES32};
 use crate::simd::Simd;

@@ -1,9 +1,9 @@
-//! Gauss's function 2F1 for every z < 1.
+//! Gauss's hypergeometric function 2F1 for every z < 1.
 
 use super::number::{Number, Twofold};
 use super::{Hypergeometric, LOSS, TERMS, TOO_LOSSY, loss};
 
-/// A function of N arguments with its derivatives with respect to them.
+/// The value of a function of N arguments, together with its derivatives with respect to these arguments.
 #[derive(Clone, Copy)]
 struct Jet<T, const N: usize> {
     value: T,
@@ -82,8 +82,8 @@ impl<T: Number, const N: usize> Jet<T, N> {
     }
 }
 
-/// The function and its first and second derivatives with respect to z, each with derivatives with respect to a, b and
-/// c.
+/// The function 2F1 and its first and second derivatives with respect to z, each with its derivatives with respect to
+/// a, b and c.
 type Local<T> = [Jet<T, 3>; 3];
 
 struct Parameters<T> {
@@ -98,9 +98,9 @@ impl<T: Number> Parameters<T> {
     }
 }
 
-/// Sums a Taylor series at distance `x`. `head` contains its first two coefficients, and `next(k, before, last)`
-/// computes the coefficient of order k + 2 from the two previous ones. Also returns the ratio of the largest term to
-/// the sum. Returns `None` if the series does not converge.
+/// Sums a Taylor series at distance `x` from its centre. `head` contains the first two coefficients, and `next(k,
+/// before, last)` computes the coefficient of order k + 2 from the two preceding coefficients. Returns the sum and the
+/// ratio of the largest term to the sum, or `None` if the series does not converge.
 fn taylor<T: Number>(
     head: [Jet<T, 3>; 2],
     x: T,
@@ -136,7 +136,7 @@ fn taylor<T: Number>(
         if !value.is_finite() {
             return None;
         }
-        // A single coefficient may vanish, so one small term does not show convergence.
+        // A single coefficient may vanish, so one small term does not imply convergence.
         quiet = if done { quiet + 1 } else { 0 };
         if quiet == 2 {
             return Some((sums, loss(largest, sums[0].value.rounded().abs())));
@@ -145,18 +145,18 @@ fn taylor<T: Number>(
     None
 }
 
-/// Returns 2F1 at x = 1 − y in (−0.6, 1). The function uses the series up to 1/2, and then Taylor series that halve the
-/// distance to 1.
+/// Returns 2F1 at x = 1 − y in (−0.6, 1). The function uses the hypergeometric series up to x = 1/2. For larger x it
+/// continues with Taylor series, each of which halves the distance to 1.
 fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option<(Local<T>, f64)> {
     let p = Parameters {
         values: [a, b, c].map(T::of),
     };
     let largest = a.abs().max(b.abs()).max(c.abs());
-    // After this coefficient the coefficients decrease, and none vanishes.
+    // From this coefficient on, the coefficients decrease and none of them vanishes.
     let enough = 3.0 + [a, b, c].iter().fold(0.0f64, |most, x| most.max(-x));
     let to = if x < 0.6 { x } else { 0.5 };
     let (one, zero) = (T::of(1.0), Jet::constant(0.0));
-    // (a + k) (b + k) / ((c + k) (k + 1))
+    // The ratio of consecutive terms is (a + k) (b + k) / ((c + k) (k + 1)).
     let ratio = |k: f64, f: Jet<T, 3>| -> Jet<T, 3> {
         let above = p
             .sum([1.0, 0.0, 0.0], k)
@@ -175,8 +175,8 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     let mut far = 0.5;
     while x >= 0.6 && far > y {
         let here = 1.0 - far;
-        // The step goes to half the distance, or to the point itself. The distance is the unit, because its powers may
-        // be too large.
+        // The step halves the distance to 1, or ends at the point itself. The distance serves as the unit of length,
+        // because its powers may be too large.
         let next = if y < 0.5 * far { 0.5 * far } else { y };
         let unit = T::of(far);
         let step = one - T::of(next) / unit;
@@ -207,7 +207,7 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     Some((found, loss))
 }
 
-/// Evaluates the function at x = 1 − y. The derivatives are with respect to a, b, c and x.
+/// Computes the function at x = 1 − y. The derivatives are with respect to a, b, c and x.
 fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
     let found = match local::<f64>(parameters, x, y, order) {
         Some((found, loss)) if loss < LOSS => Some(found),
@@ -257,7 +257,7 @@ pub(super) fn hypergeometric_2f1(a: f64, b: f64, c: f64, z: f64, order: usize) -
 fn pfaff([a, b, c]: [f64; 3], z: f64, order: usize) -> Jet<f64, 4> {
     let y = 1.0 / (1.0 - z);
     let f = in_unit([a, c - b, c], -z * y, y, order);
-    // Rows: the derivatives of a, c − b, c and z / (z − 1) with respect to a, b, c and z.
+    // The rows are the derivatives of a, c − b, c and z / (z − 1) with respect to a, b, c and z.
     let slope = -y * y;
     let rows = [
         [1.0, 0.0, 0.0, 0.0],

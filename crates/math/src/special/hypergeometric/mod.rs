@@ -1,7 +1,7 @@
 //! Generalised hypergeometric functions, with derivatives with respect to all arguments up to second order.
 //!
-//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. If the series converges fast, the code sums its terms
-//! and their derivatives. If terms cancel, it sums the series again with twice the digits.
+//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. Where the series converges fast, the code sums its
+//! terms and their derivatives. If the terms cancel, the code sums the series again with twice as many digits.
 //!
 //! | arguments | method |
 //! | --- | --- |
@@ -11,8 +11,8 @@
 //! | p = q + 1, z = 1 | Richardson's extrapolation of partial sums, where Σb > Σa |
 //! | finitely many terms | their sum, for every z |
 //!
-//! Outside this region the function is not implemented and returns NaN. It also returns NaN if the series needs more
-//! than a million terms.
+//! For other arguments the function is not implemented and returns NaN. The function also returns NaN if the series
+//! needs more than a million terms.
 
 mod gauss;
 mod number;
@@ -21,20 +21,20 @@ use self::number::{Number, Twofold};
 
 const TERMS: usize = 1_000_000;
 
-/// Ratio of the largest term to the sum above which more digits are needed.
+/// The ratio of the largest term to the sum above which the series is summed with more digits.
 const LOSS: f64 = 1e3;
 
-/// Ratio above which terms in double length have no correct digits.
+/// The ratio of the largest term to the sum above which even terms in double length yield no correct digits.
 const TOO_LOSSY: f64 = 1e20;
 
-/// A function value with its derivatives with respect to the arguments a, b and z, in this order.
+/// The value of the function and its derivatives with respect to the arguments a, b and z, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hypergeometric {
     /// The value of the function.
     pub value: f64,
-    /// The derivative with respect to each argument.
+    /// The first derivative with respect to each argument.
     pub first: Vec<f64>,
-    /// The derivatives with respect to each pair of arguments, one row per argument.
+    /// The second derivatives with respect to each pair of arguments, with one row per argument.
     pub second: Vec<f64>,
 }
 
@@ -47,7 +47,8 @@ impl Hypergeometric {
         }
     }
 
-    /// Returns the derivatives of this order: the value, the gradient or the matrix of second derivatives.
+    /// Returns the derivatives of the given order: the value (0), the gradient (1) or the matrix of second derivatives
+    /// (2).
     pub fn derivatives(self, order: usize) -> Vec<f64> {
         match order {
             0 => vec![self.value],
@@ -57,8 +58,8 @@ impl Hypergeometric {
     }
 }
 
-/// Computes pFq(a; b; z) and its derivatives of at most this order with respect to a, b and z. Higher derivatives are
-/// 0.
+/// Computes pFq(a; b; z) and its derivatives with respect to a, b and z up to the given order. Derivatives of higher
+/// order are set to 0.
 pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let all = || a.iter().chain(b).chain(std::iter::once(&z));
@@ -106,7 +107,7 @@ fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// Returns the result in ordinary precision, or in double length if ordinary precision loses too many digits.
+/// Returns the result in ordinary precision, or in double length if ordinary precision would lose too many digits.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -123,7 +124,7 @@ fn twice(
     }
 }
 
-/// Accepts a sum of exactly 0 only in double length.
+/// Returns the ratio of the largest term to the sum. A sum that is exactly 0 is accepted only in double length.
 fn loss(largest: f64, sum: f64) -> f64 {
     if sum == 0.0 { LOSS } else { largest / sum }
 }
@@ -239,15 +240,15 @@ impl<'a, T: Number> Ratio<'a, T> {
     }
 }
 
-/// Returns the term from which on no factor changes its sign.
+/// Returns the index of the term from which on no factor changes its sign.
 fn settled(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .chain(b)
         .fold(3.0, |most, x| f64::max(most, 1.0 - x))
 }
 
-/// Returns the sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller).
-/// Returns `None` if it needs too many terms.
+/// Sums the series. Returns the sum, and the ratio of the largest term to the sum (or to the value, for a derivative
+/// that is smaller than the value). Returns `None` if the series needs too many terms.
 fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hypergeometric, f64)> {
     let mut terms = Ratio::<T>::new(a, b, z, order);
     let mut sum = terms.term.clone();
@@ -275,8 +276,9 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// Sums the terms up to `last`, after which they vanish. Returns `None` if the sum has no correct digits, or needs too
-/// many terms. The series is summed over a common denominator, so that a sum of short numbers that is 0 is exactly 0.
+/// Sums the terms up to `last`, after which they vanish. Returns `None` if the sum has no correct digits or needs too
+/// many terms. The terms are summed over a common denominator, so that a sum of short numbers is computed as exactly 0
+/// if its true value is 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
         return None;
@@ -290,7 +292,7 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
         below = below * factor;
         sum = sum * factor + term;
         largest = largest.max((term.rounded() / below.rounded()).abs());
-        // By a power of two, which is exact.
+        // Dividing by a power of two is exact.
         let sizes = [sum, term, below].map(|x| x.rounded().abs());
         if sizes.iter().any(|x| *x > 1e100) {
             let less = Twofold::of(libm::exp2(-332.0));
@@ -302,8 +304,8 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     (value.is_finite() && loss(largest, value.abs()) < TOO_LOSSY).then_some(value)
 }
 
-/// Sums the terms up to the one after which they vanish, for order 1 or 2. The sum has no derivatives with respect to
-/// the parameters that make the terms vanish, so the function returns 0 for them.
+/// Sums the terms up to the index after which they vanish, for derivatives of order 1 or 2. With respect to the
+/// parameters that make the terms vanish, the sum has no derivatives, and the function returns 0.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -328,7 +330,7 @@ fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeo
     found
 }
 
-/// Returns the partial sums with each of the given numbers of terms, which must ascend.
+/// Returns the partial sums with the given numbers of terms, which must be in ascending order.
 fn partial_sums<T: Number>(
     a: &[f64],
     b: &[f64],
@@ -356,8 +358,8 @@ fn start(a: &[f64], b: &[f64]) -> usize {
     32 + (2.0 * most).min(TERMS as f64) as usize
 }
 
-/// Averages partial sums of an alternating series. Each mean of two adjacent sums divides the remainder by at least two
-/// (Euler's transformation). Two starting points must agree.
+/// Averages partial sums of an alternating series. Taking means of adjacent partial sums reduces the remainder by a
+/// factor of at least two (Euler's transformation). The results from two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
     let n = a.len() + b.len() + 1;
@@ -393,8 +395,8 @@ fn agree(x: &Hypergeometric, y: &Hypergeometric) -> bool {
     close(x.value, y.value) && all(&x.first, &y.first) && all(&x.second, &y.second)
 }
 
-/// Computes the sum at z = 1, where Σb > Σa, with derivatives with respect to a and b. The derivatives with respect
-/// to z are the function of shifted arguments.
+/// Computes the sum at z = 1, where Σb > Σa, with derivatives with respect to a and b. The derivatives with respect to
+/// z are computed from the function with shifted arguments.
 fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let excess: f64 = b.iter().sum::<f64>() - a.iter().sum::<f64>();
@@ -407,7 +409,7 @@ fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     if order == 0 {
         return found;
     }
-    // d/dz pFq(a; b; z) = Πa / Πb pFq(a + 1; b + 1; z)
+    // The derivative is d/dz pFq(a; b; z) = Πa / Πb pFq(a + 1; b + 1; z).
     let shift = |x: &[f64]| -> Vec<f64> { x.iter().map(|x| x + 1.0).collect() };
     let slope = at_one(&shift(a), &shift(b), order - 1);
     let mut by_z = Terms::<f64> {
@@ -431,8 +433,8 @@ fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     found
 }
 
-/// Extrapolates partial sums at z = 1 of N = N₀ 2ʲ terms. The powers N^(−s − m), m = 0, 1, …, are removed one after
-/// another, until two results agree. Here s is the excess of Σb over Σa.
+/// Extrapolates partial sums of N = N₀ 2ʲ terms at z = 1. Error terms proportional to N^(−s − m), m = 0, 1, …, are
+/// removed one after another until two results agree. The excess s is Σb − Σa.
 fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hypergeometric> {
     const DOUBLINGS: usize = 8;
     let n = a.len() + b.len() + 1;
@@ -458,7 +460,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
             }
         })
         .collect();
-    // The factor of differences in z has no meaning here.
+    // The factor of the differences with respect to z has no meaning here.
     for sum in &mut row {
         for i in 0..if order >= 1 { n } else { 0 } {
             sum.first[n - 1] = 0.0;
@@ -478,7 +480,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
             let mut step = row[j].clone();
             step.scale(-1.0);
             step.add(&row[j + 1]);
-            // The weight is a function of the excess, on which all parameters act.
+            // The weight is a function of the excess, which depends on all parameters.
             let plain = step.clone();
             step.scale(w);
             for i in 0..step.first.len() {
@@ -530,7 +532,7 @@ mod tests {
         hypergeometric(a, b, z, 0).value
     }
 
-    /// The expected value is 1 + z a b / c + …, computed by hand. A lower parameter may have a pole beyond the last
+    /// The expected value is 1 + z a b / c + …, computed by hand. The lower parameter may have a pole beyond the last
     /// term.
     #[test]
     fn series_that_end_before_a_pole_have_values() {
@@ -552,14 +554,14 @@ mod tests {
         assert_eq!(value(&[-2.0, 4.0], &[3.0], 1.0), 0.0);
         assert_eq!(value(&[-1.0], &[1.0], 1.0), 0.0);
         assert_eq!(value(&[-1.0], &[3.0], 3.0), 0.0);
-        // Laguerre's polynomials of degree 1, L = 1 − z, and Legendre's of degree 1, 1 − 2z, have slopes −1 and −2.
+        // The polynomials of degree 1 are Laguerre's, L = 1 − z, and Legendre's, 1 − 2z, with slopes −1 and −2.
         assert_eq!(hypergeometric(&[-1.0], &[1.0], 1.0, 1).first[2], -1.0);
         let legendre = hypergeometric(&[-1.0, 2.0], &[1.0], 0.5, 1);
         assert_eq!((legendre.value, legendre.first[3]), (0.0, -2.0));
     }
 
-    /// The series is (1 − z)ⁿ, whether or not z is near a zero. If the terms cancel beyond the stored digits, the
-    /// function returns no value.
+    /// The sum of the series is (1 − z)ⁿ, both near a zero and elsewhere. If the terms cancel beyond the stored digits,
+    /// the function returns no value.
     #[test]
     fn long_series_that_end_are_binomial() {
         for (n, z) in [(400.0, -1.5), (3.0e5, -1e-3), (40.0, 0.3), (2000.0, 1e-3)] {
@@ -574,7 +576,7 @@ mod tests {
 
     #[test]
     fn what_cancels_among_the_first_terms_is_summed_again() {
-        // 2F1(−1/2, 1; c; 2c) = 1 − 1 − c / (1 + c) (1 + 3c / (2 + c) + …).
+        // This uses 2F1(−1/2, 1; c; 2c) = 1 − 1 − c / (1 + c) (1 + 3c / (2 + c) + …).
         for k in 1..50 {
             let c = 1e-8 * f64::from(k);
             let found = hypergeometric(&[-0.5, 1.0], &[c], 2.0 * c, 0).value;

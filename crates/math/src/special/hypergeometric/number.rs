@@ -1,11 +1,11 @@
-//! Numbers in single and double length, for the same sums.
+//! Floating-point numbers of single and double length, so that the same code can sum both.
 
 use std::ops::{Add, Div, Mul, Sub};
 
 pub(super) trait Number:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// Ratio to the sum below which a term is negligible.
+    /// The ratio of a term to the sum below which the term is negligible.
     const EPSILON: f64;
     fn of(x: f64) -> Self;
     fn rounded(self) -> f64;

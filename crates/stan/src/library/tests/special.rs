@@ -15,7 +15,7 @@ fn close(a: f64, b: f64, tolerance: f64) {
     );
 }
 
-/// Series that do not converge and fractions whose terms overflow give NaN.
+/// Series that do not converge, and fractions whose terms overflow, evaluate to NaN.
 #[test]
 fn incomplete_functions_beyond_reach_have_no_value() {
     let (lower, upper) = ln_gamma_pq(1e300, 1e300);
@@ -150,8 +150,8 @@ fn decompositions_of_large_matrices() {
     near(&e, &dense::identity(60));
 }
 
-/// The probabilities that the process has left by these times range from almost 0 to almost 1, for slow and fast
-/// drifts.
+/// For slow and for fast drifts, the probability that the process has left by these times ranges from almost 0 to
+/// almost 1.
 #[test]
 fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
     let mut worst = 0.0f64;

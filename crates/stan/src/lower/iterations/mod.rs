@@ -1,11 +1,11 @@
-//! Vectorises the iterations of a loop. The body is lowered once, and each of its scalars becomes a vector over the
+//! Vectorises the iterations of a loop. The body is lowered only once, and each scalar in it becomes a vector over the
 //! iterations.
 //!
-//! During lowering, the values of the body are columns with one value per iteration, as for exchangeable records. The
-//! iteration selects the data, and conditions on data become masks. Every column that is needed then becomes a plain
-//! vector ([`plain`]), so the graph equals the graph of a vectorised program. If an iteration needs a result of an
-//! earlier one, or has no vectorised form, the work is discarded and the loop is unrolled. Unrolling also finds the
-//! iteration that causes an error.
+//! During lowering, the values in the body are columns with one value per iteration, like the columns of exchangeable
+//! records. Each iteration selects its own data, and conditions on data become masks. Afterwards, every column that is
+//! still needed becomes a plain vector ([`plain`]), so the result is the graph of a vectorised program. If an iteration
+//! needs a result of an earlier iteration, or if the body has no vectorised form, this work is discarded and the loop
+//! is unrolled. Unrolling also finds the iteration that causes an error.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -46,9 +46,9 @@ const MOST: usize = 1 << 30;
 pub(super) struct Iterations<'g> {
     count: usize,
     plain: HashMap<NodeId, NodeId>,
-    /// The mask of the code around the loop.
+    /// The mask of the code that surrounds the loop.
     taken: Option<NodeId>,
-    /// The number of pending returns of the code around the loop.
+    /// The number of pending returns in the code that surrounds the loop.
     exits: usize,
     /// Terms of the log density that are already summed over the iterations.
     finished: Vec<E<'g>>,
@@ -75,7 +75,7 @@ impl Iterations<'_> {
 pub(super) struct Turning<'g> {
     /// The current iterations, outermost first.
     iterations: Vec<Iterations<'g>>,
-    /// The number of loops vectorised so far, from which each takes its level.
+    /// The number of loops that have been vectorised so far. It determines the level of the next loop.
     levels: u32,
     pub(super) turned: bool,
     /// The loops that must be unrolled, by the location of their body, with the reason.
@@ -250,7 +250,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Code after a conditional `continue` applies only to the other iterations.
+    /// Code after a conditional `continue` applies only to the iterations that do not execute the `continue`.
     fn iteration_of(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for (i, stmt) in stmts.iter().enumerate() {
             if let StmtKind::If {
@@ -433,7 +433,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave the enclosing code other than by completing.
+/// Whether a statement may leave the enclosing code before that code is completed.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

@@ -15,7 +15,7 @@ use crate::symbolic::value::{Cell, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
 impl<'g> Lower<'_, 'g> {
-    /// Applies to a loop whose length differs between iterations or is large. Returns whether it lowered the loop.
+    /// Lowers a loop whose length is large or differs between iterations. Returns whether the loop was lowered.
     pub(in crate::lower) fn loop_in_iterations(
         &mut self,
         var: VarId,
@@ -60,7 +60,7 @@ impl<'g> Lower<'_, 'g> {
             }
         }
         self.deeper(&owner, &[body], span, |lower| {
-            // A value for a single iteration in total is not a column.
+            // If there is only one inner iteration in total, its value is not a column.
             lower.slots[var.0 as usize] = Some(match values[..] {
                 [one] => Sym::Int(one as i32),
                 _ => lower.int_column(&values),
@@ -74,8 +74,8 @@ impl<'g> Lower<'_, 'g> {
         Sym::from(self.tape.column(values)).of(&crate::program::Type::Int)
     }
 
-    /// Lowers a branch on data whose sides only add to the log density, so that each side applies to its own
-    /// iterations. Returns whether the statement is such a branch.
+    /// Lowers a branch on data whose sides only add to the log density. Each side is lowered for its own iterations.
+    /// Returns whether the statement is such a branch.
     pub(in crate::lower) fn parted(
         &mut self,
         c: E<'g>,

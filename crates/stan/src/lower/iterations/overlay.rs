@@ -1,10 +1,11 @@
 //! Lowers writes of iterations to outer variables.
 //!
-//! A placeholder represents a scalar's value after the previous iteration. After the loop, the scalar has either grown
-//! by a sum, or it has the value of the last iteration, which does not depend on the placeholder. An overlay represents
-//! a container and stores the indexed positions with their values. Iterations may overwrite a position that no other
-//! iteration uses. To a shared position they may only add. Any other variable is a state that each iteration passes to
-//! the next.
+//! An outer scalar is represented by a placeholder for its value after the previous iteration. After the loop, the
+//! scalar has either increased by a sum over the iterations, or it has the value from the last iteration, which does
+//! not depend on the placeholder. An outer container is represented by an overlay, which stores the indexed positions
+//! together with their values. An iteration may overwrite a position that no other iteration uses. If iterations share
+//! a position, they may only add to its value. A variable that is used in any other way is a state that each iteration
+//! passes to the next.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -88,7 +89,8 @@ impl Carried {
     }
 }
 
-/// A counter: an `int` that changes only by data, at the beginning of each iteration and after the last one.
+/// A counter: an `int` whose changes depend only on data. `starts` contains its value at the beginning of each
+/// iteration, and `end` is its value after the last iteration.
 struct Counter {
     var: VarId,
     starts: Vec<f64>,
@@ -99,7 +101,7 @@ type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {
     fn opaque(&mut self, var: VarId, len: usize) -> NodeId {
-        // A number that no other placeholder has.
+        // This number differs from the numbers of all other placeholders.
         let number = self.turning.stand_ins.len() as f64 + 0.5;
         let mut g = self.tape.graph.borrow_mut();
         let (count, number) = (g.records_in_batch(), g.constant(number));
@@ -246,7 +248,7 @@ impl<'g> Lower<'_, 'g> {
         if counted { counters } else { Vec::new() }
     }
 
-    /// Returns whether the counters are known afterwards.
+    /// Returns whether the counters are known after the iteration.
     fn counted(
         &mut self,
         iteration: i32,
@@ -672,7 +674,7 @@ fn injective(positions: &[u32], size: usize) -> bool {
         .all(|o| !std::mem::replace(&mut seen[*o as usize], true))
 }
 
-/// Whether every position is written in one way, and read only by the iterations that write it.
+/// Whether every position is written in only one way, and read only by the iterations that write it.
 fn apart(log: &[&Logged], size: usize) -> bool {
     let kind = |logged: &Logged| matches!(logged.did, Did::Added(_));
     let same = |a: &Logged, b: &Logged| {

@@ -9,7 +9,7 @@ use crate::value::error::{FnError, FnResult};
 
 const MOST_TERMS: usize = 512;
 
-/// A sum of columns: products of data with values that all iterations share, and a remainder.
+/// A sum of columns, split into products of data with values that all iterations share, and a remainder.
 #[derive(Default)]
 struct Linear {
     /// For each product: the data, the factor, and whether the product is subtracted.
@@ -43,8 +43,8 @@ impl Linear {
         (found.products.len() > 1).then_some(found)
     }
 
-    /// Computes the sum as a vector over `count` iterations: the remainder, which is already computed, plus one product
-    /// with a matrix.
+    /// Computes the sum as a vector over `count` iterations. The vector is the remainder, which is already computed,
+    /// plus a single product of a matrix and a vector.
     fn made(&self, g: &mut Graph, rest: &[NodeId], count: usize) -> NodeId {
         let mut matrix = Vec::with_capacity(self.products.len() * count);
         let mut factors = Vec::with_capacity(self.products.len());
@@ -75,7 +75,7 @@ impl Linear {
     }
 }
 
-/// Returns the column of data and the factor shared by all iterations, if these are the arguments of a multiplication.
+/// If the arguments of a multiplication are a column of data and a factor that all iterations share, returns these two.
 fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
     let data = |id: NodeId| match g.op(id) {
         Op::Record(column) => match g.record_data(column) {

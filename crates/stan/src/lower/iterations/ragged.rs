@@ -1,5 +1,6 @@
-//! Lowers slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`,
-//! and sums over them: densities of numbers, sums and products. Each element of a slice is a separate iteration.
+//! Lowers slices whose length differs between iterations, such as `segment(y, first[g], size[g])` or `y[first[g] :
+//! last[g]]`. A slice may be the argument of a sum, a product or a density of numbers. Each element of a slice becomes
+//! a separate iteration.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,8 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// The positions, from 1, of the current elements of each slice, by the location of the slice's expression.
+/// The positions of the current elements of each slice, counted from 1. The keys are the locations of the slices'
+/// expressions.
 pub(super) type Slices = HashMap<usize, Sym>;
 
 fn key(expr: &Expr) -> usize {
@@ -208,7 +210,8 @@ impl<'g> Lower<'_, 'g> {
             return true;
         }
         if is_number(&expr.ty) {
-            // The argument is one number for all elements. With slices of its own it would be a sum within the sum.
+            // The argument is a single number for all elements. If it had slices of its own, it would be a sum within
+            // the sum.
             let before = slices.len();
             self.by_element_within(expr, slices);
             return slices.len() == before;

@@ -1,4 +1,4 @@
-//! Lowers operators and functions of containers over the records.
+//! Lowers operators and functions of containers with one element per record.
 
 use std::rc::Rc;
 
@@ -16,8 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions that act on each record's own part. Applied to one record instead of all, they return that record's part
-/// of the result.
+/// Functions that act on each record's own part of the arguments. Applied to one record instead of all records, they
+/// return that record's part of the result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
@@ -30,7 +30,7 @@ const BY_RECORD: &[&str] = &[
     "elt_divide",
 ];
 
-/// Functions of all records that are the sum of their values for each record.
+/// Functions whose value for all records is the sum of their values for each record.
 const SUMS: &[&str] = &[
     "sum",
     "dot_product",
@@ -54,8 +54,8 @@ impl Lower<'_, '_> {
         }))
     }
 
-    /// Returns the part of every argument that belongs to a single record. Fails if an argument is the value of the
-    /// current record, because the call would pair it with every record.
+    /// Returns the arguments for a single record. Fails if an argument is the value of the current record, because the
+    /// call would then pair this value with every record.
     fn ones(&self, args: &[Sym]) -> FnResult<Vec<Sym>> {
         let own = |a: &Sym| !matches!(a, Sym::Records(_)) && a.has_records(self.tape);
         if args.iter().any(own) {
@@ -118,7 +118,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Returns `None` if no argument is a container over the records, or if such containers make no difference.
+    /// Returns `None` if no argument is a container with one element per record, or if the function is not affected by
+    /// such containers.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,
@@ -278,7 +279,7 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// The result, such as a mean, does not belong to a record.
+    /// The result, such as a mean, does not belong to any single record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
         let values: Option<Vec<Value>> = args

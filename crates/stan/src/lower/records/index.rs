@@ -1,4 +1,4 @@
-//! Reads parts of containers over the records, and elements whose position differs between records.
+//! Reads parts of containers with one element per record, and elements whose position differs between records.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -24,8 +24,8 @@ pub(in crate::lower) enum Given {
 
 enum RecordPos {
     Fixed(Pos),
-    /// Each record has its own position, counted from 0. The flag is true if the dimension remains as the dimension of
-    /// the records.
+    /// Each record has its own position, counted from 0. The flag is true if the indexed dimension becomes the
+    /// dimension of the records.
     Own(Vec<u32>, bool),
 }
 
@@ -66,7 +66,7 @@ impl<'g> Lower<'_, 'g> {
                 Some(idx) => {
                     let idx = idx.map_err(fail)?;
                     let part = index::get(self.tape, &value, &idx, Some(&expr.ty)).map_err(fail)?;
-                    // A part of the data may have an element for each record even if the whole does not.
+                    // A part of the data may have one element for each record even if the whole value does not.
                     let over = match (&base.kind, &self.axis) {
                         (ExprKind::Var(var), Some(axis)) => axis.inner.contains(var),
                         _ => false,
@@ -78,7 +78,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// `over` is true if the variable is a container over the records.
+    /// `over` is true if the variable is a container with one element per record.
     pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],
@@ -191,7 +191,7 @@ impl<'g> Lower<'_, 'g> {
                 None => Err(interacting()),
             };
         }
-        // Data can be accessed one element at a time.
+        // Elements of the data can be accessed one at a time.
         if let Given::One(Sym::Int(_)) = first
             && let Some(rest) = self.plain_indices(given)
             && let Some(axis) = &self.axis
@@ -204,7 +204,7 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// Returns the part that belongs to each record, from a shared value or from a value of the current record.
+    /// Returns the part that belongs to each record. `value` is shared by all records or belongs to the current record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
         let positions = self.record_positions(&dims, given)?;
@@ -322,7 +322,8 @@ impl<'g> Lower<'_, 'g> {
     ) -> FnResult<Vec<Cell>> {
         let tape = self.tape;
         if value.has_records(tape) {
-            // Every position that some record names is evaluated, and each record selects its own.
+            // Every position that is selected by at least one record is evaluated, and each record then selects its
+            // own.
             let mut named: Vec<u32> = own.to_vec();
             named.sort_unstable();
             named.dedup();

@@ -1,4 +1,4 @@
-//! Lowers loops over the records. The body is lowered once, for a single record that represents all.
+//! Lowers loops over the records. The body is lowered once, for a single record that represents all records.
 
 use jensen_graph::{Dependence, NodeId};
 
@@ -17,8 +17,8 @@ struct Carried {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Returns whether the loop visits all records. Fails if it visits some of them, or a number that depends on the
-    /// record.
+    /// Returns whether the loop visits all records. Fails if it visits only some records, or if the number of
+    /// iterations depends on the record.
     pub(in crate::lower) fn over_records(&mut self, lower: &Expr, upper: &Expr) -> Eval<bool> {
         let (from, to) = (self.expr(lower)?, self.expr(upper)?);
         if matches!(from, Sym::Int(1)) && self.is_count(&to) {
@@ -142,14 +142,14 @@ impl<'g> Lower<'_, 'g> {
         Ok(carried)
     }
 
-    /// Returns the previous value, a sum to which each record added, or the last record's value, which the program may
-    /// not read.
+    /// Returns the variable's previous value, a sum to which each record has added, or the last record's value, which
+    /// the program must not read.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);
         let dims = carried.before.dims().map_err(fail)?;
         if after.dims().ok().as_ref() != Some(&dims) {
-            // The variable is local to the body, and therefore invisible outside.
+            // The variable is local to the body, so it is invisible outside.
             return Ok(carried.before.clone());
         }
         let before = carried.before.to_cells(tape).map_err(fail)?;

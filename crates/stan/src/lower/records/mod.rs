@@ -1,10 +1,11 @@
-//! Lowers a program once for all its exchangeable records, with separate prior and likelihood.
+//! Lowers a program once for all its exchangeable records, and separates the prior from the likelihood.
 //!
-//! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container for one record,
-//! whose elements are columns with one value per record. An operation on one record then applies to all. The body of a
-//! loop over the records is lowered once, and densities and sums become sums over the records. Any other operation
-//! across records is rejected with its location. At the end the log density is linear in its sums over records. These
-//! sums are the likelihood, and the rest is the prior.
+//! A container whose leading extent is the number of records becomes a [`Sym::Records`]. Its value is the container for
+//! a single record, whose elements are columns with one value per record. An operation on a single record therefore
+//! applies to all records. The body of a loop over the records is lowered only once, and densities and sums become sums
+//! over the records. Any other operation that combines records is rejected, and the error contains the location of the
+//! operation. The resulting log density is linear in its sums over the records. The sums over the records form the
+//! likelihood, and the remaining terms form the prior.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -40,10 +41,11 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// The prior. Input 0 contains the unconstrained coordinates. Output 0 is the part of the log density that does
-    /// not belong to records, or NaN if the program rejects.
+    /// The prior. Input 0 contains the unconstrained coordinates. Output 0 is the part of the log density that does not
+    /// belong to records, or NaN if the program rejects the draw.
     pub prior: Graph,
-    /// The log likelihood summed over a batch of records, in the same form.
+    /// The log likelihood, summed over a batch of records. The inputs and outputs of this graph have the same form as
+    /// those of the prior.
     pub likelihood: Graph,
     /// The number of unconstrained coordinates.
     pub dim: usize,
@@ -58,13 +60,13 @@ pub(super) struct Axis {
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
-    /// The number of each record, from 1.
+    /// The position of each record, counted from 1.
     index: NodeId,
     separation: Separation,
-    /// Data that have the number of records as an extent, but not as the leading one.
+    /// Data variables for which the number of records is an extent, but not the leading extent.
     inner: Vec<VarId>,
     inside: bool,
-    /// Whether these records are only some of all records. If so, no value may depend on all of them.
+    /// Whether these records are a block of a larger set. If so, no value may depend on all records of the set.
     block: bool,
 }
 
@@ -73,11 +75,11 @@ pub(super) struct Axis {
 pub struct RecordData {
     /// The name of the variable.
     pub name: String,
-    /// The `int` variable that is the second size of the variable, if there is one.
+    /// The `int` variable that is the second size in the declaration, if there is one.
     pub length: Option<String>,
 }
 
-/// Returns the data of a program whose leading dimension is `count`, an `int` variable.
+/// Returns the data variables of a program whose leading dimension is the `int` variable `count`.
 pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     let name_of = |size: &Expr| match &size.kind {
         ExprKind::Var(var) => Some(program.var(*var).name.clone()),
@@ -93,12 +95,12 @@ pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     data.collect()
 }
 
-/// Lowers a program whose `int` data variable `name` counts exchangeable records. Prior and likelihood are separate
-/// graphs.
+/// Lowers a program whose `int` data variable `name` is the number of exchangeable records. The prior and the
+/// likelihood become separate graphs.
 ///
 /// # Errors
-/// Fails as [`super::lower`] does, and with [`ErrorKind::Records`] if `name` counts no records or the log density is
-/// not a sum over them.
+/// Fails as [`super::lower`] does. Also fails with [`ErrorKind::Records`] if `name` is not the number of records, or if
+/// the log density is not a sum over the records.
 pub fn lower_records(
     bound: &BoundModel,
     options: LowerOptions,
@@ -107,11 +109,12 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// Lowers one block of a larger set of records, as [`lower_records`] does. `numbers` are the numbers of the block's
-/// records in that set, from 1. The result equals the part of the full density that belongs to these records.
+/// Lowers one block of a larger set of records, as [`lower_records`] does. `numbers` contains the positions of the
+/// block's records in the set, counted from 1. The result is the part of the full log density that belongs to these
+/// records.
 ///
 /// # Errors
-/// Fails as [`lower_records`] does, and for an operation that would read all records at once.
+/// Fails as [`lower_records`] does. Also fails if an operation would read all records of the set at once.
 pub fn lower_block(
     bound: &BoundModel,
     options: LowerOptions,
@@ -158,7 +161,7 @@ fn lower_here(
     })
 }
 
-/// Rejects record data that are read outside the model block, because such reads would need all records.
+/// Rejects programs that read record data outside the model block, because such reads would need all records.
 fn refuse_elsewhere(program: &Program, name: &str) -> Result<(), LowerError> {
     let data = record_data(program, name);
     let blocks = [
@@ -420,7 +423,7 @@ impl<'g> Lower<'_, 'g> {
         self.fault(span)
     }
 
-    /// Whether a value differs between records, or depends on their number.
+    /// Whether a value differs between records, or depends on the number of records.
     pub(super) fn differs_by_record(&mut self, value: &Sym) -> bool {
         match (value, &mut self.axis) {
             (Sym::Scalar(id), Some(axis)) => {
@@ -441,7 +444,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Returns the increments of the log density that `body` makes for each record, summed over the records.
+    /// Returns the terms that `body` adds to the log density for each record, summed over the records.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -477,7 +480,7 @@ impl<'g> Lower<'_, 'g> {
             },
             _ => return false,
         };
-        // The number of a single record is the constant 1.
+        // For a single record, the number of the record is the constant 1.
         self.axis.as_ref().is_some_and(|axis| axis.index == id)
     }
 
@@ -538,7 +541,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Known containers with an element for each record become columns.
+    /// A known container with one element for each record becomes a column.
     pub(super) fn as_records(&self, value: Sym) -> FnResult<Sym> {
         match &value {
             Sym::Records(_) => Ok(value),
@@ -610,7 +613,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
         (None, Leaf::Scalar) => return None,
     }
     let (stride, numbers) = (dims.strides()[0], value.numbers());
-    // Elements of one record are adjacent, or a column apart in a matrix.
+    // In storage, the elements of one record are adjacent, or one column apart if the container is a matrix.
     let within = if dims.array.is_empty() { count } else { 1 };
     let mut column = vec![0.0; count];
     let cells = (0..one.size())
@@ -624,7 +627,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// Returns `None` unless the numbers of all records are known and present.
+/// Returns `None` unless the values of all records are known and present.
 fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     if axis.block {
         return None;

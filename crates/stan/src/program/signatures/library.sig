@@ -1,19 +1,22 @@
-# The functions of the Stan library and the types they take.
+# The functions of the Stan library, and the types of their arguments and results.
 #
-# The facts are those of `stanc --dump-stan-math-signatures` (stanc3 2.39), compressed; which arguments must be data,
-# and the higher-order functions that the dump leaves out, come from stanc's error messages. To bring the table up to
-# date, expand it (`BuiltinId::signatures`), compare with the dump of the newer stanc, and edit what differs.
+# The signatures are those that `stanc --dump-stan-math-signatures` prints (stanc3 2.39), in a compact notation. The
+# dump states neither which arguments must be data nor the signatures of higher-order functions. These facts come from
+# stanc's error messages. To update the table, expand it (`BuiltinId::signatures`), compare the result with the dump
+# of the newer stanc, and edit the lines that differ.
 #
-# A line without indentation names functions (a trailing `\` continues it). The indented lines below it are their
-# signatures, `(arguments) -> result`. `|` separates alternatives, each combination is a signature. `T[]` is an array
-# of T, `T[2]` has two dimensions, `T[0..7]` stands for T, T[] up to T[7]. Before the arguments:
+# A line without indentation lists functions, and a trailing `\` continues the list on the next line. The indented
+# lines below it are the signatures of these functions, in the form `(arguments) -> result`. `|` separates
+# alternatives, and every combination of alternatives is a signature. `T[]` is an array of T, `T[2]` is an array with
+# two dimensions, and `T[0..7]` stands for T, T[] and so on up to T[7]. The arguments may follow one of these
+# prefixes:
 #
-#   `$ = a|b:`   repeats the line with `$` as each of the types;
-#   `[0..7]`     repeats it with that many array dimensions around every type that carries a `*`.
+#   `$ = a|b:`   repeats the line with each of the types in place of `$`;
+#   `[0..7]`     repeats the line with each of these numbers of array dimensions around every type marked by `*`.
 #
-# `any` is every type without arrays, tuples and functions. `data T` must not depend on parameters. `fn(…) -> T` is the
-# type of a function argument; `...` stands for the further arguments it takes and for the same arguments of the call,
-# `$slice` for the array type it takes.
+# `any` is every type except arrays, tuples and functions. An argument of type `data T` must not depend on parameters.
+# `fn(…) -> T` is the type of a function argument. In it, `...` stands for further arguments, which the call then
+# takes as well, and `$slice` stands for the array type that the function takes.
 #
 # Abbreviations:
 class scalar = int|real

@@ -48,7 +48,7 @@ impl BuiltinId {
             .get_or_init(|| table::expand(entry.patterns))
     }
 
-    /// Returns whether the argument types depend on the function that is passed (`ode_rk45`, `reduce_sum`, …).
+    /// Returns whether the argument types depend on the passed function, as for `ode_rk45` or `reduce_sum`.
     pub fn is_variadic(self) -> bool {
         table::library().entries[self.0 as usize].is_variadic()
     }
@@ -63,8 +63,8 @@ impl BuiltinId {
     }
 }
 
-/// `passed` are the functions that are passed, one for each function parameter in order. Returns `None` if they do not
-/// fit.
+/// `passed` contains the types of the passed functions, in the order of the function parameters. Returns `None` if they
+/// do not match the signature.
 pub(crate) fn instantiate(id: BuiltinId, passed: &[&FunctionType]) -> Option<FunctionType> {
     table::instantiate(id.pattern(), passed)
 }

@@ -1,6 +1,7 @@
-//! Parses `library.sig`. That file explains its notation.
+//! Parses `library.sig`, a file that explains its own notation.
 //!
-//! The table is part of the source code, so a mistake in it is a bug and causes a panic. The tests expand every line.
+//! The table is part of the source code, so a mistake in the table is a bug and causes a panic. The tests expand every
+//! line.
 
 use std::sync::{LazyLock, OnceLock};
 

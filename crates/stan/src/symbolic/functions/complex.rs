@@ -77,7 +77,7 @@ const UNARY: &[(&str, Unary)] = &[
     ("tanh", tanh),
 ];
 
-/// Functions that treat both parts in the same way and accept ints.
+/// Functions that are applied separately to the real and the imaginary part, and that accept ints.
 const BY_PART: &[&str] = &[
     "add",
     "add_diag",
@@ -122,10 +122,10 @@ const BILINEAR: &[&str] = &[
     "multiply",
 ];
 
-/// Functions that are linear in each of two arguments, the first of which is conjugated.
+/// Functions that are linear in each of two arguments, after the first argument has been conjugated.
 const SESQUILINEAR: &[&str] = &["columns_dot_product", "dot_product", "rows_dot_product"];
 
-/// The products of a container with itself, and the functions that compute them for two containers.
+/// Products of a container with itself, each with the function that computes the product of two containers.
 const SELF_PRODUCTS: &[(&str, &str)] = &[
     ("columns_dot_self", "columns_dot_product"),
     ("dot_self", "dot_product"),
@@ -158,7 +158,8 @@ fn log<'g>((a, b): Z<'g>) -> Z<'g> {
     (a.op2(ElemOp::Hypot, b).log(), b.op2(ElemOp::Atan2, a))
 }
 
-/// The root has a non-negative real part. The smaller part is computed from the larger one, without cancellation.
+/// The root has a non-negative real part. The smaller of its two parts is computed from the larger one, without
+/// cancellation.
 fn sqrt<'g>((a, b): Z<'g>) -> Z<'g> {
     let zero = a.num(0.0);
     let large = (0.5 * (a.op2(ElemOp::Hypot, b) + a.abs())).sqrt();
@@ -245,7 +246,7 @@ fn negative(cx: &Cx<'_>, x: &Sym) -> FnResult<Sym> {
 /// Calls a function that has a complex argument.
 ///
 /// # Errors
-/// Fails if sizes do not fit, or the function has no form for complex numbers.
+/// Fails if the sizes of the arguments do not match, or if the function is not available for complex numbers.
 pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let name = cx.name;
     let first = args.first().ok_or_else(|| unsupported(cx))?;
@@ -335,7 +336,7 @@ fn pair(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
 /// Computes `a op b` with at least one complex operand.
 ///
 /// # Errors
-/// Fails if sizes do not fit, or complex numbers have no such operator.
+/// Fails if the sizes of the operands do not match, or if the operator is not defined for complex numbers.
 pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     use BinaryOp::{Add, Div, EltDiv, EltMul, EltPow, Eq, Mul, Ne, Pow, Sub};
     let parts = pairs(a, b);

@@ -7,7 +7,7 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::laplace;
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("to_vector", |cx, args| {
         reshape(cx, &args[0], |n| Dims::leaf(Leaf::Vector(n)))

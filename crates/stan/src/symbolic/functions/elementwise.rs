@@ -143,7 +143,8 @@ pub const TERNARY: &[(&str, Ternary)] = &[
     ("inv_inc_beta", |a, b, p| a.op3(ElemOp::InvIncBeta, b, p)),
 ];
 
-/// Applies `f` to the elements of all arguments. Scalars are combined with every element.
+/// Applies `f` to corresponding elements of all arguments. A scalar is combined with every element of the other
+/// arguments.
 ///
 /// # Errors
 /// Fails if containers have different shapes.
@@ -204,7 +205,7 @@ pub fn scalars<'g>(cx: &Cx<'g>, cells: &[crate::symbolic::value::Cell]) -> Vec<E
     cells.iter().map(|c| cell_e(cx.tape, *c)).collect()
 }
 
-/// If one argument is NaN, the result is the other one, as with C's `fmax` and `fmin`.
+/// If exactly one argument is NaN, the result is the other argument, as with `fmax` and `fmin` in C.
 fn unless_nan<'g>(x: E<'g>, y: E<'g>, both: E<'g>) -> E<'g> {
     x.eq(x).select(y.eq(y).select(both, x), y)
 }
@@ -214,7 +215,7 @@ fn phi_approx(x: E<'_>) -> E<'_> {
 }
 
 fn inv_cloglog(x: E<'_>) -> E<'_> {
-    /// The value above which 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, would overflow.
+    /// Above this value, 1 − exp(−eˣ) is 1. For large x, its derivative would contain eˣ, which overflows.
     const FULL: f64 = 8.0;
     let x = x.lt(x.num(FULL)).select(x, x.num(FULL));
     -(-x.exp()).expm1()
@@ -229,9 +230,9 @@ pub fn logit(x: E<'_>) -> E<'_> {
 /// The value below which an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// `op` is the logarithm of one of the regularised incomplete gamma functions. It has no slope at 0 and far from 0. In
-/// these regions, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant where the function is
-/// flat.
+/// `op` is the logarithm of a regularised incomplete gamma function. The derivative of `op` cannot be used at zero and
+/// far from zero. For small x, `near` computes the function from the first term of P's series, xᵃ / Γ(a + 1). For large
+/// x, where the function is flat, a constant replaces it.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
@@ -244,7 +245,7 @@ fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<
     )
 }
 
-/// The logarithm has no slope at 0 and 1, where the first term of the function's series replaces it.
+/// The logarithm has no finite derivative at 0 and 1. There, the first term of the function's series replaces it.
 fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     if x.inv_logit_argument().is_some() {
         return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();
@@ -263,7 +264,7 @@ fn tgamma(x: E<'_>) -> E<'_> {
     if known::range(x).positive() {
         return x.lgamma().exp();
     }
-    // The side that is not selected is a constant, because 0 times an infinite slope is NaN.
+    // The side that is not selected is a constant, because 0 times an infinite derivative is NaN.
     let above = x.num(0.0).lt(x);
     let positive = above.select(x, x.num(1.0)).lgamma().exp();
     let below = above.select(x.num(-0.5), x);
@@ -271,7 +272,8 @@ fn tgamma(x: E<'_>) -> E<'_> {
     above.select(positive, reflected)
 }
 
-/// Multiplies n factors. The first is x, and each later one is larger by `step`. n must be known.
+/// Returns the product of n factors. The first factor is x, and each later factor is larger by `step`. The number n
+/// must be known.
 fn factorial<'g>(x: E<'g>, n: E<'g>, step: f64) -> E<'g> {
     let most = n.data().unwrap_or_default().into_iter().fold(0.0, f64::max);
     let mut product = x.num(1.0);
@@ -298,7 +300,7 @@ pub fn lbeta<'g>(a: E<'g>, b: E<'g>) -> E<'g> {
     a.op2(ElemOp::Lbeta, b)
 }
 
-/// Returns the log of the binomial coefficient.
+/// Returns the logarithm of the binomial coefficient.
 pub fn lchoose<'g>(n: E<'g>, k: E<'g>) -> E<'g> {
     -lbeta(n - k + 1.0, k + 1.0) - n.log1p()
 }

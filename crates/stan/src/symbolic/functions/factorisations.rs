@@ -8,7 +8,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::FnResult;
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("determinant", determinant),
     ("eigenvalues_sym", |cx, args| {
@@ -81,8 +81,8 @@ fn tuple<const N: usize>(parts: [Sym; N]) -> Sym {
     Sym::Tuple(Rc::new(parts.to_vec()))
 }
 
-/// A matrix after reflections to upper triangular form, with the orthogonal factor and the diagonal. The signs of the
-/// diagonal may differ from Stan's.
+/// A matrix that reflections have reduced to upper triangular form, with the orthogonal factor and the diagonal. The
+/// signs of the diagonal may differ from Stan's.
 struct Reflected<'g> {
     q: E<'g>,
     r: E<'g>,
@@ -145,7 +145,8 @@ fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     ])
 }
 
-/// The determinant is the product of the diagonal after reflections, each of which changes the sign.
+/// Returns the determinant, which is the product of the diagonal after reflections. Each reflection changes the sign of
+/// the product.
 fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = cx.square(&args[0])?;
     if n == 0 {
@@ -202,7 +203,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     ))
 }
 
-/// Computes a decomposition of a complex matrix. Returns `None` for other functions.
+/// Computes a decomposition of a complex matrix. Returns `None` if the function is no such decomposition.
 ///
 /// # Errors
 /// Fails if the function needs a square matrix and the argument is not square.
@@ -260,8 +261,8 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Returns the positions of the elements of a matrix in the square matrix with m + n rows. Below the diagonal they are
-/// transposed, and above it unchanged.
+/// Returns the positions of the elements of an m × n matrix in a square matrix with m + n rows, which contains the
+/// matrix above the diagonal and its transpose below it.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [
@@ -318,7 +319,8 @@ fn matrix_power(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix(result.unwrap_or_else(|| identity(cx, n)), n, n))
 }
 
-/// The number of times that a matrix is halved. For norms up to 2⁸ · 5, Padé's approximation is then accurate.
+/// The number of times that a matrix is halved. For norms up to 2⁸ · 5, Padé's approximation of the halved matrix is
+/// accurate.
 const SQUARINGS: i32 = 8;
 
 /// The coefficients of Padé's approximation of degree 13 (Higham 2005).

@@ -5,7 +5,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::FnResult;
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("gp_exp_quad_cov", exp_quad),
     ("gp_exponential_cov", |cx, args| {
@@ -57,9 +57,10 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Builds a kernel that depends on the scaled squared distance. The arguments are x, magnitude and length scale (one,
-/// or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is the squared magnitude. It is not
-/// computed from distances, because their square root has no derivative at 0.
+/// Builds a kernel that depends on the scaled squared distance. The arguments are x, magnitude and length scale (a
+/// single one, or one for each coordinate), or x₁, x₂, magnitude and length scale. The diagonal is set to the squared
+/// magnitude. The diagonal is not computed from distances, because the square root of a squared distance has no
+/// derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
     let (n, k, x) = points(cx, &args[0])?;
@@ -79,7 +80,7 @@ fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> 
     if n * m == 0 {
         return Ok(cx.matrix(cx.tape.vector(&[]), n, m));
     }
-    // If both sides are the same points, only pairs below the diagonal are needed.
+    // If both sides consist of the same points, only pairs below the diagonal are needed.
     let pairs: Vec<(usize, usize)> = (0..m)
         .flat_map(|j| (0..n).map(move |i| (i, j)))
         .filter(|(i, j)| cross || i > j)

@@ -6,10 +6,11 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// The largest left factor, in elements, for which a product is expanded if its elements are handled separately.
+/// The largest number of elements of a left factor for which a product is expanded into scalars, if the elements of the
+/// factor are handled separately.
 const SMALL: usize = 16;
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("crossprod", |cx, args| {
         let (rows, cols) = cx.extents(&args[0])?;
@@ -173,8 +174,8 @@ fn lower_triangle<'g>(cx: &Cx<'g>, x: &Sym, keep: Vec<f64>) -> FnResult<E<'g>> {
     Ok(cx.e(x)? * cx.tape.vector(&keep))
 }
 
-/// Computes the lower Cholesky factor. A draw for which a matrix that depends on parameters is not positive definite
-/// becomes NaN.
+/// Computes the lower Cholesky factor. If the matrix depends on parameters, the factor is NaN for draws where the
+/// matrix is not positive definite.
 ///
 /// # Errors
 /// Fails if a known matrix is not symmetric or not positive definite.
@@ -237,7 +238,7 @@ fn shaped(x: E<'_>, rows: usize, cols: usize, row: bool, column: bool) -> Sym {
 /// Multiplies matrices and vectors.
 ///
 /// # Errors
-/// Fails if the sizes do not fit.
+/// Fails if the sizes of the operands do not match.
 pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let ((m, k), (l, n)) = (cx.extents(a)?, cx.extents(b)?);
     if k != l {
@@ -259,8 +260,8 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     Ok(shaped(x, m, n, row, column))
 }
 
-/// Omits the structural zeros of a matrix from Σ aᵢ bᵢ. Zeros in the data do not count as structural. `structure` tells
-/// which of the two factors have structural zeros.
+/// Computes Σ aᵢ bᵢ without the structural zeros of a matrix. Zeros in the data do not count as structural. `structure`
+/// states which of the two factors have structural zeros.
 fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)) -> E<'g> {
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
     let terms: Vec<E<'g>> = pairs
@@ -332,7 +333,7 @@ fn rows_written_out(
 /// Returns A⁻¹ B.
 ///
 /// # Errors
-/// Fails if the sizes do not fit.
+/// Fails if the sizes of the operands do not match.
 pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let (n, (rows, cols)) = (cx.square(a)?, cx.extents(b)?);
     if n != rows {
@@ -351,7 +352,7 @@ pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
 /// Returns B A⁻¹, computed from Aᵀ Xᵀ = Bᵀ.
 ///
 /// # Errors
-/// Fails if the sizes do not fit.
+/// Fails if the sizes of the operands do not match.
 pub fn solve_right(cx: &Cx<'_>, b: &Sym, a: &Sym) -> FnResult<Sym> {
     let (n, (rows, cols)) = (cx.square(a)?, cx.extents(b)?);
     if n != cols {

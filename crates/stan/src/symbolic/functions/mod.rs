@@ -1,4 +1,4 @@
-//! Library functions of values that depend on parameters, in tables from name to builder.
+//! Library functions of values that depend on parameters. Tables map the name of each function to its builder.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -118,19 +118,19 @@ impl<'g> Cx<'g> {
     }
 }
 
-/// Builds the result of a function.
+/// A function that builds the result of a call.
 pub type Build = for<'g> fn(&Cx<'g>, &[Sym]) -> FnResult<Sym>;
 
-/// Builds the result of a library function.
+/// The builder for the result of a library function.
 #[derive(Clone, Copy)]
 pub enum Builder {
-    /// Applies to each element.
+    /// A function that is applied to each element.
     Unary(elementwise::Unary),
-    /// Applies to each pair of elements.
+    /// A function that is applied to each pair of elements.
     Binary(elementwise::Binary),
-    /// Applies to each triple of elements.
+    /// A function that is applied to each triple of elements.
     Ternary(elementwise::Ternary),
-    /// Applies to whole values.
+    /// A function that is applied to whole values.
     Whole(Build),
     /// A constraining transform or its inverse.
     Transform(&'static str, Direction),
@@ -178,7 +178,7 @@ impl Builder {
     /// Builds the result for these arguments.
     ///
     /// # Errors
-    /// Fails if sizes do not fit, or a known argument is outside the function's domain.
+    /// Fails if the sizes of the arguments do not match, or if a known argument is outside the function's domain.
     pub fn build(self, cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         if args.iter().any(|a| a.parts().is_some()) {
             return complex::call(cx, args);

@@ -61,7 +61,7 @@ pub const TABLE: &[(&str, Build)] = &[
 /// Computes `a op b`.
 ///
 /// # Errors
-/// Fails if sizes do not fit.
+/// Fails if the sizes of the operands do not match.
 pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     use BinaryOp::*;
     if a.parts().is_some() || b.parts().is_some() {
@@ -180,7 +180,8 @@ pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
     Ok(Sym::cells(Dims::leaf(Leaf::Matrix(rows, cols)), cells))
 }
 
-/// Computes `c ? a : b` for values of one shape, element by element. Elements that are equal on both sides are kept.
+/// Computes `c ? a : b` element by element, for values of the same shape. An element that is the same on both sides is
+/// used without a selection.
 ///
 /// # Errors
 /// Fails if the shapes differ.

@@ -1,11 +1,12 @@
-//! Sorts by selecting elements with their ranks. Ranks are constant except where elements are equal.
+//! Sorts containers by selecting each element according to its rank. A rank is constant except where elements are
+//! equal.
 
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("rank", rank),
     ("sort_asc", |cx, args| sort(cx, &args[0], false)),
@@ -24,10 +25,10 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(x.lt(x.at(s - 1)).sum().into())
 }
 
-/// Builds the n × n matrix whose element (k, i) is 1 if element i has rank k. Equal elements keep their order. Fails if
-/// the matrix would be too large.
+/// Builds the n × n matrix whose element (k, i) is 1 if element i has rank k. Equal elements keep their order. The
+/// function fails if the matrix would be too large.
 fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResult<E<'g>> {
-    /// The memory per element in bytes, including intermediate values, for several draws at a time.
+    /// The memory per element of the matrix in bytes. It includes intermediate values for several draws at a time.
     const BYTES: usize = 128;
     let elements = (n as f64).powi(2);
     check_bytes("the table of ranks", elements, BYTES, MAX_VALUE_BYTES)?;

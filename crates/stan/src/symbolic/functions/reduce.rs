@@ -6,7 +6,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::error::{FnResult, check_terms, check_three_two};
 
-/// The functions of this file.
+/// The functions that this file defines.
 pub const TABLE: &[(&str, Build)] = &[
     ("hypergeometric_2F1", |cx, args| {
         hypergeometric(cx, &args[..2], &args[2..3], &args[3])
@@ -72,7 +72,7 @@ pub const TABLE: &[(&str, Build)] = &[
 fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResult<Sym> {
     let counts = above.iter().chain(below).map(|x| x.dims());
     let count: usize = counts.map(|dims| Ok(dims?.size())).sum::<FnResult<_>>()?;
-    // There is a second derivative for every pair of numbers.
+    // Every pair of numbers has a second derivative.
     check_terms(cx.name, (count as f64).powi(2))?;
     let list = |all: &[Sym]| -> FnResult<Vec<E<'_>>> {
         let parts: Vec<_> = all
@@ -127,7 +127,8 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
-/// Uses differences from the first element, so that the variance of equal elements is exactly 0.
+/// The variance is computed from the differences to the first element, so that it is exactly 0 if all elements are
+/// equal.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {
@@ -146,8 +147,8 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     Ok(sum(cx, &squares)? / (n - 1.0))
 }
 
-/// The standard deviation has no derivative if all elements are equal. The partial derivatives are then 1/√n, as in
-/// Stan.
+/// Where all elements are equal, the standard deviation has no derivative. As in Stan, the partial derivatives are then
+/// 1/√n.
 fn sd<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     let variance = variance(cx, x)?;
@@ -187,7 +188,7 @@ fn extreme(cx: &Cx<'_>, args: &[Sym], largest: bool) -> FnResult<Sym> {
     Ok(if largest { x.max() } else { -(-x).max() }.into())
 }
 
-/// Returns log Σ exp of scalars.
+/// Returns log Σ exp(xᵢ) of the scalars `x`.
 pub fn log_sum_exp_of<'g>(cx: &Cx<'g>, x: &[E<'g>]) -> E<'g> {
     match x {
         [] => cx.num(f64::NEG_INFINITY),
@@ -201,7 +202,7 @@ pub fn log_sum_exp_of<'g>(cx: &Cx<'g>, x: &[E<'g>]) -> E<'g> {
     }
 }
 
-/// Returns log Σ exp of the elements of a container.
+/// Returns log Σ exp(xᵢ) over the elements of a container.
 ///
 /// # Errors
 /// Fails for tuples and complex numbers.
@@ -243,7 +244,7 @@ fn log_mix(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     };
     let (p, dims) = (theta.dims()?, parts.dims()?);
     let k = p.size();
-    // An array of vectors is a mixture for each vector.
+    // In an array of vectors, each vector contains the log densities of the components of one mixture.
     let each = if dims.leaf == Leaf::Scalar {
         dims.size()
     } else {

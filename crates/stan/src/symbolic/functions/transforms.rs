@@ -10,16 +10,16 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::transform::{Limit, Transform};
 use crate::value::error::FnResult;
 
-/// One of the three functions of a transform.
+/// The direction of a transform, which distinguishes its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// `_constrain`, and `_jacobian`, which adds the log-Jacobian to the log density.
+    /// `_constrain`, and also `_jacobian`, which adds the log-Jacobian to the log density.
     Constrain,
     /// `_unconstrain`.
     Free,
 }
 
-/// Splits a function's name into transform and direction.
+/// Splits a function's name into the name of a transform and a direction.
 pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     let ways = [
         ("_constrain", Direction::Constrain),
@@ -33,7 +33,8 @@ pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     })
 }
 
-/// The transforms of whole values, by name. Transforms of single elements have bounds among their arguments.
+/// The transforms of whole values, by name. Transforms of single elements are not listed, because they have bounds
+/// among their arguments.
 const NAMES: &[(&str, Transform)] = &[
     ("lower_bound", Transform::Lower(Limit::All(0.0))),
     ("upper_bound", Transform::Upper(Limit::All(0.0))),
@@ -58,10 +59,10 @@ const NAMES: &[(&str, Transform)] = &[
     ("cov_matrix", Transform::CovMatrix),
 ];
 
-/// Returns the value of a transform's function, and the log-Jacobian.
+/// Returns the result of a transform's function, and the log-Jacobian.
 ///
 /// # Errors
-/// Fails if sizes or bounds do not fit.
+/// Fails if the sizes or the bounds do not match the value.
 pub fn transformed<'g>(
     cx: &Cx<'g>,
     base: &str,
@@ -166,8 +167,8 @@ fn constrained<'g>(
     Ok((to, value, jacobian))
 }
 
-/// Returns the coordinates of a constrained value, with their extents. They are undefined or NaN for draws that violate
-/// the constraint.
+/// Returns the coordinates of a constrained value, with their extents. For draws that violate the constraint, the
+/// coordinates are undefined or NaN.
 fn freed<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -210,7 +211,7 @@ fn freed<'g>(
         }
         Transform::SumToZero if cols == 1 => contrasts(x),
         Transform::SumToZero => {
-            // In matrices the first row and column are last in the basis.
+            // In matrices, the first row and column come last in the basis.
             let position = |i: usize, n: usize| (i + n - 1) % n;
             let index: Vec<u32> = (0..rows * cols)
                 .map(|at| (position(at / rows, cols) * rows + position(at % rows, rows)) as u32)

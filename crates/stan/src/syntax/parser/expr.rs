@@ -45,9 +45,9 @@ fn infix(kind: TokenKind) -> Option<(InfixOp, u8)> {
     Some(op)
 }
 
-/// The number of operations in a sum, or in one chain of `&&` or `||`, after which a new part begins. Code that visits
-/// expressions is recursive, so ten thousand terms must not be nested ten thousand levels deep. Sums of reals are then
-/// rounded like sums of such parts.
+/// The number of operations after which a sum, or a chain of `&&` or `||`, is divided into a new part. Code that visits
+/// expressions is recursive, so an expression with ten thousand terms must not be nested ten thousand levels deep. A
+/// long sum of reals is therefore rounded like the sum of its parts.
 const PART: u32 = 100;
 
 #[derive(Default)]
@@ -70,7 +70,8 @@ impl Parser<'_> {
         self.expr_above(0)
     }
 
-    /// Parses an expression without comparisons, logical operators or `?:`. It is for bounds, which `>` ends.
+    /// Parses an expression without comparisons, logical operators or `?:`. Bounds are such expressions, because `>`
+    /// ends them.
     pub(super) fn bound_expr(&mut self) -> Parsed<Expr> {
         self.expr_above(SUM)
     }
@@ -147,7 +148,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The tree of the parts has logarithmic height.
+    /// The height of the tree is logarithmic in the number of parts.
     fn joined(&mut self, parts: Parts) -> Parsed<Expr> {
         let Some((op, op_span)) = parts.op else {
             return Err(Failed);

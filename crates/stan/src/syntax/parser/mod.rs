@@ -1,7 +1,7 @@
-//! Parses tokens to a syntax tree, by recursive descent.
+//! Parses tokens into a syntax tree by recursive descent.
 //!
-//! The parser always returns a tree. A statement that cannot be parsed is reported and replaced by an error node, and
-//! parsing continues after it. The nesting is limited, so that the parser and all later stages may be recursive.
+//! The parser always returns a tree. If a statement cannot be parsed, the parser reports it, replaces it by an error
+//! node, and continues after it. The nesting is limited, so that the parser and all later stages may be recursive.
 
 mod expr;
 mod stmt;
@@ -19,7 +19,7 @@ pub const MAX_HEIGHT: u32 = 400;
 /// The number of syntax errors after which further reports are not useful.
 const MAX_ERRORS: usize = 30;
 
-/// Parsing failed, and the error has been reported.
+/// The marker of a failure to parse, whose error has already been reported.
 pub(crate) struct Failed;
 type Parsed<T> = Result<T, Failed>;
 

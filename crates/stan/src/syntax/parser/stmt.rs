@@ -6,7 +6,7 @@ use super::{Failed, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// The branches become nested when they are checked.
+/// The largest number of branches in one chain of `else if`. The checker nests these branches.
 const MAX_BRANCHES: usize = 500;
 
 impl Parser<'_> {
@@ -233,8 +233,8 @@ impl Parser<'_> {
         Ok(Stmt { kind, span })
     }
 
-    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. It does if the braces
-    /// contain no `;` and a `~` follows, immediately or after indices.
+    /// Whether a `{` at the start of a statement opens an array, as in `{1, 2} ~ normal(0, 1);`. The brace opens an
+    /// array if the braces contain no `;` and are followed by `~`, either directly or after indices.
     fn brace_is_array(&self) -> bool {
         let mut open = 0usize;
         for (at, token) in self.tokens[self.at..].iter().enumerate() {

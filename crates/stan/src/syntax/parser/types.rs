@@ -1,4 +1,4 @@
-//! Parses types: with sizes in declarations, and without in function signatures.
+//! Parses types, which have sizes in declarations but not in function signatures.
 
 use super::super::ast::{BaseType, Expr, SizedType, Transform, UnsizedBase, UnsizedType};
 use super::super::token::TokenKind;
@@ -75,7 +75,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reports a type such as `int[3] x`. It was never valid Stan, but users often try it.
+    /// Reports a type such as `int[3] x`. Such types were never valid Stan, but users often try them.
     fn old_array_type(&mut self, start: Span) -> Parsed<()> {
         let element = self.text(start.to(self.last_span())).to_owned();
         let open = self.bump().span;

@@ -103,7 +103,7 @@ const OF_MATRIX: &[&str] = &[
     "sum(inverse(add_diag(tcrossprod(tanh(#)), 1)))",
 ];
 
-/// Expressions for vectors: `#` is a vector, `@` a matrix, `$` a real.
+/// Expressions for vectors. `#` stands for a vector, `@` for a matrix, and `$` for a real.
 const VECTORS: &[&str] = &[
     "softmax(#)",
     "log_softmax(#)",
@@ -194,7 +194,7 @@ const MATRICES: &[&str] = &[
     "(tanh(@) / add_diag(tcrossprod(tanh(@)), 1))",
 ];
 
-/// Expressions for ints: `#` is an int, `$` a real.
+/// Expressions for ints. `#` stands for an int, and `$` for a real.
 const INTS: &[&str] = &[
     "($ > $)",
     "(# && !#)",
@@ -236,7 +236,7 @@ impl Generator {
             .filter(|v| v.kind == kind && (v.data || !self.only_data))
             .map(|v| v.name.clone())
             .collect();
-        // The newest and most interesting names are last.
+        // The newest names are last, and they are the most interesting ones.
         if !names.is_empty() && self.below(6) > 0 {
             let (i, j) = (self.below(names.len()), self.below(names.len()));
             return names[i.max(j)].clone();
@@ -348,7 +348,7 @@ impl Generator {
         }
     }
 
-    /// The data block has a variable of every kind.
+    /// The data block has variables of all kinds.
     fn name_of(&mut self, kind: Kind) -> String {
         let found = self
             .vars
@@ -421,7 +421,7 @@ impl Generator {
                 }
             };
             let inner = self.expr(kind, depth);
-            // A sign or a conversion has lower precedence than operators that may follow.
+            // A sign or a conversion has lower precedence than the operators that may follow it.
             if inner.starts_with('-') {
                 out.push_str(&format!("({inner})"));
             } else {

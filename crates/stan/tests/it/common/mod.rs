@@ -1,7 +1,7 @@
-//! Generates random valid programs, for tests of every stage.
+//! Generates random valid programs for the tests of every stage.
 //!
-//! Vectors have length `N` and matrices are `N` by `N`, so the programs also run: with [`DATA`], all sizes agree and
-//! all indices are in range. Arguments that must be positive numbers or probabilities are such values.
+//! Vectors have length `N`, and matrices are `N` by `N`. With [`DATA`], all sizes agree and all indices are in range,
+//! so the programs can also be run. Where an argument must be positive or a probability, the generated argument is.
 
 mod expressions;
 mod statements;
@@ -28,7 +28,7 @@ const HEADER: &str = "data {
 }
 ";
 
-/// The first arguments of generated functions have the names of data.
+/// The first arguments of these functions have the names of data.
 const FUNCTIONS: &str = "  real blend(real a, real b) { return inv_logit(a) * b; }
   vector blend(vector a, real b) { return inv_logit(a) * b; }
   vector shift(vector v, data real d) { return v + d; }
@@ -134,7 +134,7 @@ struct Variable {
     name: String,
     kind: Kind,
     writable: bool,
-    /// Whether the value certainly does not depend on parameters.
+    /// Whether the value is known not to depend on parameters.
     data: bool,
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Block, Generator, Kind};
 
-/// Densities with the kinds of their arguments: `r` real, `p` positive, `u` between 0 and 1, `i` count, `b` 0 or 1, `c`
-/// category. An argument is either one number for all outcomes, or one number for each.
+/// Densities with the kinds of their arguments: `r` is real, `p` positive, `u` between 0 and 1, `i` a count, `b` 0 or
+/// 1, and `c` a category. Each argument is one number for all outcomes or one number for each outcome.
 const DENSITIES: &[(&str, &str)] = &[
     ("normal", "rrp"),
     ("cauchy", "rrp"),
@@ -206,7 +206,7 @@ impl Generator {
                 out.push_str(&format!("{pad}for ({name} in {over}) {{\n"));
                 let kept = self.vars.len();
                 self.add(&name, element, false, false);
-                // Elements are not indices, but `break` is allowed here.
+                // The elements are not valid as indices, but `break` is allowed in the loop.
                 self.loops.push("1".into());
                 self.statements(out, 1, depth + 2, at);
                 self.loops.pop();

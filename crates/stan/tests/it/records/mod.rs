@@ -1,5 +1,5 @@
-//! Tests programs over exchangeable records: prior and likelihood against the ordinary density, minibatches against
-//! the program on the records of the batch alone, and refusals.
+//! Tests programs over exchangeable records. The prior and the likelihood are compared with the ordinary density, a
+//! minibatch is compared with the program on the records of the batch alone, and some programs must be rejected.
 
 mod ways;
 
@@ -105,8 +105,8 @@ fn check_whole(model: &BoundModel, lowered: &LoweredRecords) -> Result<(), Strin
     }
 }
 
-/// Compares the likelihood as a function of linear predictors, if it has this form, with the likelihood of a batch.
-/// Returns its width.
+/// If the likelihood is a function of linear predictors, compares this function with the likelihood of a batch. Returns
+/// the number of linear predictors.
 fn check_linear(lowered: &LoweredRecords) -> Result<Option<usize>, String> {
     let records = records_of(lowered);
     let Some(linear) = records.linear() else {
@@ -191,8 +191,8 @@ fn refusal(model: &BoundModel, error: &LowerError) -> String {
     format!("{}: {error}", model.program().location(error.span))
 }
 
-/// Tries every program of the corpus with every variable that could be its number of records. If prior and likelihood
-/// separate, they must add up to the density. Otherwise Jensen must give the reason.
+/// Tries every program of the corpus with every variable that could be the number of records. If the prior and the
+/// likelihood can be separated, their sum must be the density. Otherwise Jensen must give the reason.
 #[test]
 fn the_corpus_comes_apart_or_says_why() {
     let paths = corpus::folders_with("model.stan");
@@ -274,7 +274,7 @@ fn apart(model: &BoundModel, count: &str) -> LoweredRecords {
         .unwrap_or_else(|error| panic!("{}", refusal(model, &error)))
 }
 
-/// The outcomes are categories in a loop, and transformed data contain their number.
+/// The outcomes are categories in a loop, and the transformed data contain the number of categories.
 #[test]
 fn transformed_data_may_count_the_records() {
     let model = model("alli_categorical");
@@ -325,7 +325,7 @@ fn subset(data: &str, count: &str, batch: &[u32]) -> String {
     data.to_string()
 }
 
-/// A batch, whose records may repeat, equals the program with these records alone, minus the prior.
+/// A batch, whose records may repeat, equals the program on these records alone, minus the prior.
 #[test]
 fn a_batch_is_the_program_on_its_records() {
     let batch = [3, 1, 4, 1, 5, 0];
@@ -356,7 +356,7 @@ fn a_batch_is_the_program_on_its_records() {
             gradients: vec![0.0; dim * LANES],
             products: vec![0.0; dim * LANES],
         };
-        // An earlier batch tests that the program binds the right one.
+        // Another batch is evaluated first, to test that the program binds the records of the current batch.
         let gradients = LanesMut::new(&mut found.gradients, dim, LANES);
         records.batch_value_grad(&mut ws, &[2], z, &mut found.values, gradients);
         let gradients = LanesMut::new(&mut found.gradients, dim, LANES);

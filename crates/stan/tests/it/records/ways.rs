@@ -1,4 +1,4 @@
-//! Lists one model in every form that separates, and programs whose records interact.
+//! Lists one model in every form whose prior and likelihood can be separated, and programs whose records interact.
 
 use super::*;
 

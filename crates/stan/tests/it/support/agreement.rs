@@ -1,4 +1,5 @@
-//! Checks that the evaluators agree on the log density of a program, and that derivatives agree with differences.
+//! Checks that the evaluators agree on the log density of a program, and that the derivatives agree with finite
+//! differences.
 
 use jensen_density::{DrawKey, Lanes, LanesMut, LogDensity, Posterior, TwiceDifferentiable};
 use jensen_graph::scalar::node_values;
@@ -15,17 +16,18 @@ pub enum Outcome {
     Agreed,
     /// Both evaluators rejected every point.
     Rejected,
-    /// Both evaluators refuse the data, or the program for all parameters.
+    /// Both evaluators reject the data, or reject the program for all parameters.
     Refused,
     /// Lowering reports an unsupported construct.
     Unsupported,
-    /// The evaluators differ where the program itself depends on a rounding error or overflows: see [`delicate`].
+    /// The evaluators differ where the program itself depends on a rounding error or overflows. See [`delicate`].
     Delicate,
 }
 
 const LANES: usize = 5;
 
-/// The tolerance, relative to the value and to the possible change of the value by rounding in the program itself.
+/// The tolerance. It is relative to the value and to the change of the value that rounding in the program itself may
+/// cause.
 const TOLERANCE: f64 = 1e-8;
 
 fn noise(state: &mut u64) -> f64 {
@@ -104,7 +106,7 @@ pub fn compare(source: &str, data: &str, seed: u64) -> Result<Outcome, String> {
                 }
                 None => !found.is_finite(),
             };
-            // After a rounding error the program may take another branch.
+            // After a rounding error, the program may take the other side of a branch.
             if !same && shaken.is_finite() {
                 if delicate(&lowered.graph, point, expected) {
                     return Ok(Outcome::Delicate);
@@ -137,13 +139,13 @@ pub fn compare(source: &str, data: &str, seed: u64) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Whether rounding determines the value. It does if the program compares numbers that are equal except for rounding,
-/// or if intermediate numbers are so large (perhaps infinite in a branch that is not taken) that added numbers are
-/// lost.
+/// Returns whether rounding determines the value. This is so if the program compares numbers that are equal except for
+/// rounding. It is also so if intermediate numbers are so large that smaller numbers added to them are lost. Such
+/// numbers may be infinite in a branch that is not taken.
 fn delicate(graph: &Graph, z: &[f64], value: Option<f64>) -> bool {
     let nodes = node_values(graph, &[z]);
     let large = 1e6 * value.map_or(1.0, |v| v.abs().max(1.0));
-    // Whole numbers are counts and truth values, which have no rounding errors.
+    // Whole numbers are counts or truth values, which have no rounding errors.
     let tie = |x: f64, y: f64| {
         (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1.0)
             && !(x.fract() == 0.0 && y.fract() == 0.0)
@@ -187,8 +189,8 @@ fn generate(model: &BoundModel, z: &[f64]) {
     }
 }
 
-/// Returns the change of the value when the point moves by a few rounding errors. It is infinite if the value becomes
-/// undefined.
+/// Returns the change of the value if the point moves by a few rounding errors. The change is infinite if the value
+/// becomes undefined.
 fn point_condition(model: &BoundModel, z: &[f64], at: Option<f64>) -> f64 {
     let mut most: f64 = 0.0;
     for sign in [1.0, -1.0] {
@@ -206,7 +208,8 @@ fn point_condition(model: &BoundModel, z: &[f64], at: Option<f64>) -> f64 {
     100.0 * most
 }
 
-/// Compares the gradient along one random direction with differences, if the differences of two widths agree.
+/// Compares the gradient along a random direction with finite differences, provided that the differences of two widths
+/// agree.
 fn differences(
     model: &BoundModel,
     z: &[f64],

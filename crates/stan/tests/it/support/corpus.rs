@@ -9,7 +9,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
-/// Returns the folders of the corpus that contain this file, in order.
+/// Returns the folders of the corpus that contain the file, in alphabetical order.
 pub fn folders_with(file: &str) -> Vec<PathBuf> {
     fn search(folder: &Path, file: &str, found: &mut Vec<PathBuf>) {
         let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -56,7 +56,7 @@ impl Model {
     }
 }
 
-/// Checks every model that has reference values, and fails with all that differ.
+/// Runs the check on every model that has reference values. Fails with all models that do not pass.
 pub fn check_every(check: impl Fn(&Model) -> Result<(), String>) {
     let folders = folders_with("oracle.json");
     assert!(folders.len() >= 12, "the corpus is there");
