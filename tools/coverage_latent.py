@@ -324,8 +324,8 @@ def held(fit, truth):
 
 def measure(binary, name, simulations, seed):
     found, refused, errors, plain = {}, [], [], []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as location:
+        folder = Path(location)
         for number in range(simulations):
             rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
             one = MODELS[name](rng, folder)
