@@ -697,10 +697,8 @@ impl Field {
         // The last term of BYM2 is the structure matrix of its intrinsic part.
         if let Some(structure) = self.terms.last_mut() {
             for node in nodes {
-                for k in self.pattern.col_start[*node]..self.pattern.col_start[node + 1] {
-                    if self.pattern.row[k] == *node {
-                        structure[k] += 1.0;
-                    }
+                if let Ok(at) = self.pattern.col(*node).0.binary_search(node) {
+                    structure[self.pattern.col_start[*node] + at] += 1.0;
                 }
             }
         }
