@@ -143,6 +143,11 @@ class Simulated:
             field = s * (math.sqrt(1 - share) * self.rng.normal(size=nodes) + math.sqrt(share) * structured)
             precision, term = s**-2, f"bym2(graph={graph}, on=region, precision~{DEVIATION})"
             self.know("share", "bym2.phi", share)
+            # The reported sums of both parts sum to zero, and the level has their mean.
+            middle = field.mean()
+            self.truth["level"]["intercept"] += middle
+            self.eta = self.eta + middle
+            field = field - middle
         for k in range(nodes):
             self.know("field", f"{kind}[{k + 1}]", field[k])
         self.know("deviation", f"{kind}.precision", precision)
@@ -319,8 +324,8 @@ def held(fit, truth):
 
 def measure(binary, name, simulations, seed):
     found, refused, errors, plain = {}, [], [], []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as location:
+        folder = Path(location)
         for number in range(simulations):
             rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
             one = MODELS[name](rng, folder)

@@ -19,6 +19,9 @@ use crate::Error;
 /// The number of bytes that the process uses before a fit, as measured.
 const PROCESS: u64 = 32 << 20;
 
+/// The number of bytes of a cell of the table, as measured on numbers with six digits: its text and its value.
+const CELL: u64 = 18;
+
 /// The number of square matrices that the fit of a Gaussian process keeps in memory at the same time, as measured. The
 /// first index is 1 if hyperparameters are learnt, and the second index is 1 if several rows share the same input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
@@ -56,6 +59,8 @@ pub struct TableModel {
     notes: Vec<String>,
     inputs: Vec<(String, Vec<f64>)>,
     columns: Dense,
+    /// The number of cells of the table.
+    cells: usize,
 }
 
 impl TableModel {
@@ -162,6 +167,7 @@ impl TableModel {
             notes,
             inputs,
             columns,
+            cells: table.columns().len() * values.len(),
         })
     }
 
@@ -279,7 +285,8 @@ impl TableModel {
                 (8 * matrices * size * size, size)
             }
         };
-        Ok(PROCESS + model + 8 * points * (4 * latents + 6 * rows))
+        let table = CELL * self.cells as u64;
+        Ok(PROCESS + table + model + 8 * points * (4 * latents + 6 * rows))
     }
 
     /// Returns remarks for the user on how the table was interpreted.

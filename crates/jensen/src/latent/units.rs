@@ -5,7 +5,7 @@
 //! each covariate as its deviation from its mean in units of its standard deviation. Jensen converts results back to
 //! the units of the table. To convert a bound, Jensen subtracts the logarithm of the scale once per row.
 
-use jensen_latent::prior::{Assembled, Level, Reader, Spec, Units};
+use jensen_latent::prior::{Assembled, Level, Pin, Reader, Spec, Units};
 use jensen_latent::{Likelihood, Move, Observations, Readout};
 use jensen_math::sum::pairwise_sum;
 
@@ -159,7 +159,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
             }
         }
         for (part, pin) in assembled.pins().iter().enumerate() {
-            let Some((direction, moves)) = pin.as_ref().and_then(|pin| pin.level.as_ref()) else {
+            let Some(Pin { direction, shift }) = pin else {
                 continue;
             };
             let from = pieces[part].latents.start;
@@ -167,7 +167,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
                 .map(|(i, u)| (at(from + i), -measure.scale * u))
                 .collect();
             if absorbs != Some(part) {
-                add.extend(level.iter().map(|l| (at(*l), measure.scale * moves)));
+                add.extend(level.iter().map(|l| (at(*l), measure.scale * shift)));
             }
             let read = |from: usize| -> Vec<(usize, f64)> {
                 let nodes = direction.iter().enumerate();

@@ -26,6 +26,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
         lgamma(p[0]) - lgamma(a) - lgamma(b) + (a - 1.0) * y.ln() + (b - 1.0) * (-y).ln_1p()
     },
     distribution: |p, eta, y, _| match y {
+        y if y <= 0.0 => 0.0,
         y if y >= 1.0 => 1.0,
         y => inc_beta(p[0] * inv_logit(eta), p[0] * inv_logit(-eta), y),
     },

@@ -33,6 +33,9 @@ pub(crate) enum Geometry {
 /// as a sparse matrix.
 const MANY: usize = 512;
 
+/// The number of matrices with the shape of a dense design that a fit keeps in memory at the same time, as measured.
+const DESIGNS: u64 = 3;
+
 /// Returns whether a dense prior has about one latent variable per predictor. If only a few inputs of a Gaussian
 /// process repeat, computations over the predictors still cost less than a factorisation of the prior.
 pub(crate) fn observed_once(model: &LatentModel) -> bool {
@@ -56,7 +59,13 @@ pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
         }
         // The five matrices are Σ, its factor, its inverse and two work matrices.
         Covariance::Dense(_) => Ok(8 * 5 * latents * latents),
-        Covariance::Diagonal(_) => Ok(8 * 5 * latents.min(n) * latents.min(n)),
+        Covariance::Diagonal(_) => {
+            let designs = match model.design {
+                Design::Dense(_) => DESIGNS * n * latents,
+                _ => 0,
+            };
+            Ok(8 * (5 * latents.min(n) * latents.min(n) + designs))
+        }
     }
 }
 

@@ -635,7 +635,6 @@ pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
 /// Searches the graph for connected components along which Q is flat but which the given null space omits.
 fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
     let n = q.cols;
-    let scale = q.value.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     let mut component = vec![usize::MAX; n];
     let mut count = 0;
     for seed in 0..n {
@@ -655,9 +654,12 @@ fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
             }
             next += 1;
         }
-        let flat = members
-            .iter()
-            .all(|&l| q.col(l).1.iter().sum::<f64>().abs() <= 1e-12 * scale);
+        // The rounding of a sum is relative to its terms, which differ between parts by many orders of magnitude.
+        let flat = members.iter().all(|&l| {
+            let values = q.col(l).1;
+            let size: f64 = values.iter().map(|x| x.abs()).sum();
+            values.iter().sum::<f64>().abs() <= 1e-12 * size
+        });
         if flat {
             // The loop compares |1_C|² with the squared length of the part of 1_C inside the null space.
             let inside: f64 = null.map_or(0.0, |null| {

@@ -381,7 +381,7 @@ impl Assembled {
         }
     }
 
-    /// Returns the constraints on each part's flat directions.
+    /// Returns the constrained level of each part.
     pub fn pins(&self) -> &[Option<Pin>] {
         match &self.kind {
             Kind::Process { .. } => &[],

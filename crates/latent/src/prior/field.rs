@@ -611,6 +611,11 @@ impl Field {
             }
             FieldKind::Bym2 { nodes, .. } => {
                 let (tau, phi) = (values[0], values[1]);
+                // A shift of u shifts the sum by √(φ/τ), and the prior is flat in the level of the sum.
+                let flat = self
+                    .null_space
+                    .as_ref()
+                    .map_or(0.0, |null| null.cols as f64);
                 let rest = 1.0 - phi;
                 let couple = (tau * phi).sqrt() / rest;
                 Coefficients {
@@ -625,8 +630,8 @@ impl Field {
                         ],
                     ],
                     log_determinant: Some((
-                        constant + nodes * (tau / rest).ln(),
-                        vec![nodes / tau, nodes / rest],
+                        constant + nodes * (tau / rest).ln() + flat * (phi / tau).ln(),
+                        vec![(nodes - flat) / tau, nodes / rest + flat / phi],
                     )),
                 }
             }
@@ -683,6 +688,27 @@ impl Field {
                 }
             }
         }
+    }
+
+    /// Constrains flat directions by adding 1 to the structure matrix at one node for each. The columns of `keep` are
+    /// the combinations of the null columns that remain flat, and `log_determinant` is the contribution of the
+    /// constrained directions to the logarithm of the product of the structure matrix's non-zero eigenvalues.
+    pub(super) fn hold(&mut self, nodes: &[usize], keep: &Dense, log_determinant: f64) {
+        // The last term of BYM2 is the structure matrix of its intrinsic part.
+        if let Some(structure) = self.terms.last_mut() {
+            for node in nodes {
+                if let Ok(at) = self.pattern.col(*node).0.binary_search(node) {
+                    structure[self.pattern.col_start[*node] + at] += 1.0;
+                }
+            }
+        }
+        if let FieldKind::Scaled { rank, .. } = &mut self.family {
+            *rank += nodes.len() as f64;
+        }
+        self.constant += log_determinant;
+        self.null_space = (self.null_space.take())
+            .filter(|_| keep.cols > 0)
+            .map(|null| super::pin::times(&null, keep));
     }
 
     /// Returns columns that span the flat directions, except for directions that depend on θ. The columns need not be

@@ -3,10 +3,11 @@
 //! without observations.
 //!
 //! The first part of a sum that has such a direction remains free in it. Later parts are constrained in that direction,
-//! as in mgcv and INLA, where later terms sum to zero (Wood 2017, section 5.4.1). The constraint fixes a single node,
-//! which keeps the precision sparse. If another part is flat in the same direction, every way to remove the direction
-//! gives the same linear predictor and evidence. The reported posterior is shifted so that the constrained direction
-//! sums to zero.
+//! as in mgcv and INLA, where later terms sum to zero (Wood 2017, section 5.4.1). The constraint is a proper prior of a
+//! single node, which keeps the precision sparse. If another part is flat in the same direction, every way to remove the
+//! direction gives the same linear predictor and evidence. The prior of the node has the precision of a difference
+//! between neighbours, because rounding would hide a constant precision if the field is nearly constant. The reported
+//! posterior is shifted so that the constrained direction sums to zero.
 
 use faer::Side;
 
@@ -21,26 +22,13 @@ use crate::{Covariance, Dense, Design, Error, Prior};
 /// this share of the largest flat direction of its part.
 const DEPENDENT: f64 = 1e-8;
 
-/// Precision of a fixed node, in units of the response.
-const HELD: f64 = 1.0;
-
-/// The constraints on one intrinsic part.
+/// A constrained direction of an intrinsic part that shifts all linear predictors equally.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
-    /// The fixed nodes, one per direction.
-    pub nodes: Vec<usize>,
-    /// The combinations of the part's null-space columns that remain flat, side by side.
-    pub keep: Dense,
-    /// The contribution of the constrained nodes to log |Q|₊.
-    pub log_determinant: f64,
-    /// A constrained direction that shifts all linear predictors equally. The first element contains the values of the
-    /// direction at the nodes in use, normalised to length 1, and the second is its effect on a predictor.
-    pub level: Option<(Vec<f64>, f64)>,
-}
-
-impl Pin {
-    /// The precision of each fixed node.
-    pub const PRECISION: f64 = HELD;
+    /// The direction at the nodes in use, with length 1.
+    pub direction: Vec<f64>,
+    /// The shift of a predictor by the direction.
+    pub shift: f64,
 }
 
 pub(super) fn hold(
@@ -113,15 +101,8 @@ pub(super) fn hold(
             ));
             let level = constant(&own, &held, &columns, field.read());
             basis.extend(normalised(combine(&left, &kept)));
-            stack.pin(
-                part,
-                Pin {
-                    nodes,
-                    keep: times(&turn, &free),
-                    log_determinant: held.cols as f64 * HELD.ln() + log_determinant(&square),
-                    level,
-                },
-            );
+            let added = log_determinant(&square);
+            stack.hold(part, &nodes, &times(&turn, &free), added, level);
         } else {
             basis.extend(normalised(left));
         }
@@ -129,12 +110,7 @@ pub(super) fn hold(
     Ok(())
 }
 
-fn constant(
-    own: &[Vec<f64>],
-    held: &Dense,
-    columns: &Dense,
-    read: usize,
-) -> Option<(Vec<f64>, f64)> {
+fn constant(own: &[Vec<f64>], held: &Dense, columns: &Dense, read: usize) -> Option<Pin> {
     if held.cols != 1 {
         return None;
     }
@@ -149,8 +125,10 @@ fn constant(
     let direction = times(columns, held);
     let values = &direction.data[..read];
     let length = dot(values, values).sqrt();
-    let unit = values.iter().map(|x| x / length).collect();
-    Some((unit, first / length))
+    Some(Pin {
+        direction: values.iter().map(|x| x / length).collect(),
+        shift: first / length,
+    })
 }
 
 pub(super) fn times(a: &Dense, b: &Dense) -> Dense {

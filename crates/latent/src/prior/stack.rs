@@ -108,11 +108,22 @@ impl Stack {
         self.len
     }
 
-    pub(super) fn pin(&mut self, part: usize, pin: Pin) {
-        self.pins[part] = Some(pin);
+    /// Constrains flat directions of a field at some nodes. See [`Field::hold`].
+    pub(super) fn hold(
+        &mut self,
+        part: usize,
+        nodes: &[usize],
+        keep: &Dense,
+        log_determinant: f64,
+        level: Option<Pin>,
+    ) {
+        if let Block::Field(field) = &mut self.parts[part] {
+            field.hold(nodes, keep, log_determinant);
+        }
+        self.pins[part] = level;
     }
 
-    /// Returns the constraints on each part.
+    /// Returns the constrained level of each part.
     pub fn pins(&self) -> &[Option<Pin>] {
         &self.pins
     }
@@ -194,14 +205,8 @@ impl Prior for Stack {
     }
 
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
-        let structures = (self.split(theta)?.into_iter().zip(&self.pins))
-            .map(|((part, own), pin)| {
-                let structure = part.structure(own)?;
-                Ok(match pin {
-                    Some(pin) => held(structure, pin),
-                    None => structure,
-                })
-            })
+        let structures = (self.split(theta)?.into_iter())
+            .map(|(part, own)| part.structure(own))
             .collect::<Result<Vec<_>, Error>>()?;
         let mean = structures.iter().flat_map(|s| s.mean.clone()).collect();
         let diagonal = |s: &Structure| match &s.covariance {
@@ -274,23 +279,6 @@ impl Prior for Stack {
         }
         out
     }
-}
-
-fn held(mut structure: Structure, pin: &Pin) -> Structure {
-    if let Covariance::Precision(q) = &mut structure.covariance {
-        for node in &pin.nodes {
-            for k in q.matrix.col_start[*node]..q.matrix.col_start[node + 1] {
-                if q.matrix.row[k] == *node {
-                    q.matrix.value[k] += Pin::PRECISION;
-                }
-            }
-        }
-        q.log_determinant = q.log_determinant.map(|log| log + pin.log_determinant);
-        q.null_space = (q.null_space.take())
-            .filter(|_| pin.keep.cols > 0)
-            .map(|null| super::pin::times(&null, &pin.keep));
-    }
-    structure
 }
 
 fn join(structures: &[Structure], len: usize) -> Precision {

@@ -450,9 +450,9 @@ fn bym2_is_its_sum() {
         scale = own / if i == 0 || i == n - 1 { 1.0 } else { 2.0 };
     }
     assert!((scale.ln() - logs).abs() < 1e-10, "{scale}");
-    // The determinant is that of the product p(sum | u) p(u).
+    // The determinant is that of the product p(sum | u) p(u), with a flat density of the sum's level instead of u's.
     let structured = precision(&plain).log_determinant.unwrap() + (n - 1) as f64 * scale.ln();
-    let expected = structured + n as f64 * (tau / (1.0 - phi)).ln();
+    let expected = structured + n as f64 * (tau / (1.0 - phi)).ln() + (phi / tau).ln();
     assert!((q.log_determinant.unwrap() - expected).abs() < 1e-9);
 }
 

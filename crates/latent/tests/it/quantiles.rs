@@ -28,8 +28,9 @@ fn distributions_are_sums_of_densities() {
                     }
                     assert_eq!(f(-0.5), 0.0);
                 }
-                _ => {
-                    for y in [0.2, 0.9, 3.0] {
+                response => {
+                    let inside = [0.2, 0.9, 3.0].into_iter();
+                    for y in inside.filter(|y| response != Response::Share || *y < 1.0) {
                         let h = 1e-4;
                         let slope = (f(y + h) - f(y - h)) / (2.0 * h);
                         assert!(
