@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use jensen_conjugate::models::{Components, Sampled, sample};
 use jensen_conjugate::shards::{Ask, Part, PointShards};
 use jensen_math::sum::{ColumnMoments, Moments};
-use jensen_run::wire::{self, Reader, Writer};
+use jensen_run::wire::{self, Reader, WireError, Writer};
 use jensen_run::{Store, StoreError, tree_sum};
 
 use super::mixture::{Fitting, PointsFit, bernoulli, fit, gaussian, multinomial};
@@ -100,19 +100,22 @@ impl PointFiles {
         failed.get_or_insert(error);
     }
 
-    fn read<T>(
+    fn read<T, E: Into<String>>(
         &self,
         answers: Vec<Option<Vec<u8>>>,
-        read: impl Fn(&mut Reader<'_>) -> Result<T, String>,
+        read: impl Fn(&mut Reader<'_>) -> Result<T, E>,
     ) -> Option<Vec<Option<T>>> {
         let one = |answer: Option<Vec<u8>>| {
             answer
                 .map(|bytes| read(&mut Reader::new(&bytes)))
                 .transpose()
         };
-        let found: Result<Vec<Option<T>>, String> = answers.into_iter().map(one).collect();
+        let found: Result<Vec<Option<T>>, E> = answers.into_iter().map(one).collect();
         found
-            .map_err(|error| self.fail(Error::Input(format!("the answer of a shard: {error}"))))
+            .map_err(|error| {
+                let error: String = error.into();
+                self.fail(Error::Input(format!("the answer of a shard: {error}")))
+            })
             .ok()
     }
 
@@ -228,7 +231,9 @@ impl PointFiles {
     /// and the rows whose indices are in `wanted`, concatenated.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
-        let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
+        let read = |read: &mut Reader<'_>| {
+            Ok::<_, WireError>((read.reals()?, read.reals()?, read.reals()?))
+        };
         let found = answers.and_then(|answers| self.read(answers, read));
         let found = found.ok_or_else(|| self.why())?;
         let (mut totals, mut sizes, mut rows) = (Vec::new(), Vec::new(), Vec::new());

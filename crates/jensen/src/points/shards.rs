@@ -13,7 +13,7 @@ use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multi
 use jensen_conjugate::shards;
 use jensen_data::Table;
 use jensen_math::sum::ColumnMoments;
-use jensen_run::wire::{self, Reader};
+use jensen_run::wire::{self, Reader, WireError};
 use serde::{Deserialize, Serialize};
 
 use super::mixture::{bernoullis, multinomials};
@@ -126,11 +126,14 @@ pub fn point_step(
     share: &[u8],
     kept: &mut Option<Arc<PointShard>>,
 ) -> Result<Vec<u8>, Error> {
-    let damaged = |error: String| Error::Input(format!("the request to the shard: {error}"));
+    fn damaged(error: impl Into<String>) -> Error {
+        let error: String = error.into();
+        Error::Input(format!("the request to the shard: {error}"))
+    }
     let mut read = Reader::new(ask);
     let [what, components] = read.counts().map_err(damaged)?;
     let what = What::ALL.into_iter().find(|known| *known as u64 == what);
-    let what = what.ok_or_else(|| damaged("it is of another version".to_owned()))?;
+    let what = what.ok_or_else(|| damaged("it is of another version"))?;
     let mut share = Reader::new(share);
     let [number] = share.counts().map_err(damaged)?;
     let numbers = expanded(&share.numbers().map_err(damaged)?);
@@ -312,10 +315,10 @@ pub(super) struct ShardSurvey {
     pub columns: Vec<ColumnMoments>,
 }
 
-pub(super) fn survey_of(read: &mut Reader<'_>) -> Result<ShardSurvey, String> {
+pub(super) fn survey_of(read: &mut Reader<'_>) -> Result<ShardSurvey, WireError> {
     let [rows, names] = read.counts()?;
     let digest = read.text()?;
-    let names: Result<Vec<String>, String> = (0..names).map(|_| read.text()).collect();
+    let names: Result<Vec<String>, WireError> = (0..names).map(|_| read.text()).collect();
     let columns = read.reals()?;
     Ok(ShardSurvey {
         rows: rows as usize,

@@ -260,7 +260,9 @@ impl RecordShards {
         // tree.
         let mut parts = vec![Vec::new(); self.shards.len()];
         for ((shard, ..), answer) in shares.iter().zip(&answers) {
-            parts[*shard] = Reader::new(answer).reals().map_err(Error::Input)?;
+            parts[*shard] = Reader::new(answer)
+                .reals()
+                .map_err(|error| Error::Input(error.to_string()))?;
         }
         let size = match what {
             What::Value => z.lanes(),
@@ -293,7 +295,10 @@ impl RecordShards {
 /// # Errors
 /// Fails if the bytes of the request are damaged or if the records cannot be read.
 pub fn record_step(shard: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u8>, Error> {
-    let damaged = |error: String| Error::Input(format!("the request to the shard: {error}"));
+    fn damaged(error: impl Into<String>) -> Error {
+        let error: String = error.into();
+        Error::Input(format!("the request to the shard: {error}"))
+    }
     let mut read = Reader::new(ask);
     let [what, rows, lanes, held] = read.counts().map_err(damaged)?;
     let (rows, lanes) = (rows as usize, lanes as usize);
