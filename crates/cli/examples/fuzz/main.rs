@@ -373,7 +373,10 @@ fn interpreted(model: &Model, point: &[f64]) -> f64 {
 /// `(x + 1e38) - 1e38`, which the graph simplifies to `x`.
 fn depends_on_rounding(source: &str, program: &Model, point: &[f64]) -> bool {
     let wanted = interpreted(program, point);
-    let moved = |value: f64| !((value - wanted).abs() <= 1e-9 * (1.0 + wanted.abs()));
+    let moved = |value: f64| {
+        let change = (value - wanted).abs();
+        change.is_nan() || change > 1e-9 * (1.0 + wanted.abs())
+    };
     let beside: Vec<f64> = point.iter().map(|z| z + 1e-12).collect();
     let rescaled = model(&grammar::rescaled(source));
     moved(interpreted(program, &beside))

@@ -496,7 +496,7 @@ impl Sym {
             _ => None,
         };
         let element = |i: usize| {
-            if i % ASK_EVERY == 0 {
+            if i.is_multiple_of(ASK_EVERY) {
                 tape.go_on()?;
             }
             match &numbers {
