@@ -121,7 +121,7 @@ pub struct Terms {
     pub groups: Vec<Group>,
     /// The columns of `offset(x)` terms, which have a coefficient of 1.
     pub offsets: Vec<Expr>,
-    /// Calls of functions in [`SPECIAL`], each of which is a whole term.
+    /// Calls of functions in `SPECIAL`, each of which is a whole term.
     pub special: Vec<Expr>,
     /// A function of columns and of parameters with formulas of their own, which replaces the terms.
     pub computed: Option<Computed>,
