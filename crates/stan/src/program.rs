@@ -1,4 +1,4 @@
-//! Defines the typed program, which the checker produces and which the evaluators use.
+//! Defines the typed program. The checker builds the program, and the evaluators execute it.
 //!
 //! The checker builds a [`Program`] only if the source has no errors. The evaluators can therefore rely on these
 //! properties without checking them again:
@@ -587,8 +587,8 @@ impl FunctionKind {
 pub struct Function {
     /// The name in the source. Overloads share this name.
     pub name: String,
-    /// The kind of the function, as given by its suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls
-    /// and `~` keep their constants unless the function itself was called unnormalised.
+    /// The kind of the function, as given by its suffix. In the body of an `_lpdf` or `_lpmf` function, `~` and calls
+    /// with `_lupdf` may drop their constants only if the function itself is called with `_lupdf` or `_lupmf`.
     pub kind: FunctionKind,
     /// The variables of the arguments. [`Program::vars`] contains their types and `data` qualifiers.
     pub args: Vec<VarId>,
@@ -646,9 +646,9 @@ impl Program {
         }
     }
 
-    /// Returns whether `decl` declares an `int` that is the length of another variable of the data block, whose name
-    /// `known` accepts. For example, if `known` accepts the names of a table's columns, the `int` is the number of
-    /// rows.
+    /// Returns whether `decl` declares an `int` that is the length of another variable in the data block. Only
+    /// variables whose names `known` accepts are considered. For example, if `known` accepts the names of a table's
+    /// columns, the `int` is the number of rows.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {

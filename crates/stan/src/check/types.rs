@@ -48,7 +48,7 @@ pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
-/// Joins `items` as in `a, b or c`, with `last` as the conjunction before the last item.
+/// Joins `items` into a text such as `a, b or c`. The conjunction before the last item is `last`.
 pub(super) fn list(items: &[String], last: &str) -> String {
     match items {
         [] => String::new(),

@@ -75,7 +75,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     .flatten()
 }
 
-/// Functions that belong to particular models but are not densities.
+/// Functions of hidden Markov models and of Wiener processes that do not belong to the row of a distribution.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
 /// Returns the formula that builds a density or distribution function in the graph, if there is one.

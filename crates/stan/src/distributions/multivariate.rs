@@ -34,7 +34,8 @@ pub struct Multivariate {
 }
 
 impl Multivariate {
-    /// Creates a distribution without optional parts. The density selects its terms by bit masks over its arguments.
+    /// Creates a distribution without optional parts. The function `log_density` marks each of its terms with a bit
+    /// mask, which contains the arguments on which the term depends.
     pub const fn new(
         density: &'static str,
         log_density: fn(Keep, &[&Value]) -> FnResult<f64>,

@@ -134,8 +134,8 @@ fn call(name: &str, keep: Keep, args: &[&Value]) -> FnResult<f64> {
     univariate(name)?.call(Suffix::Density, keep, args)
 }
 
-/// `eta` contains log means, and `phi` contains precisions. The terms are grouped as in Stan, which groups them
-/// differently than in the distribution `neg_binomial_2_log`.
+/// `eta` contains log means, and `phi` contains precisions. As in Stan, a call that drops constants drops other terms
+/// than a call of `neg_binomial_2_log` does.
 fn neg_binomial(keep: Keep, y: &[f64], eta: &[f64], phi: &[f64]) -> FnResult<f64> {
     const NAME: &str = "neg_binomial_2_log_glm_lpmf";
     check(NAME, OUTCOMES, Domain::NonNegative, y)?;

@@ -25,7 +25,7 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The largest number of draws without replacement that are made one by one. Larger numbers of draws use rejection
+/// The sampler makes at most this many draws without replacement one by one. For more draws, it uses rejection
 /// sampling.
 const ONE_BY_ONE: f64 = 1000.0;
 

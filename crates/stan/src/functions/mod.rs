@@ -57,13 +57,13 @@ impl Keep {
         }
     }
 
-    /// Returns `x`, which is a term that depends on no argument, or 0 if the call drops this term.
+    /// Returns `x`, or 0 if the call drops terms that depend on no argument. `x` must be such a term.
     pub fn constant(self, x: f64) -> f64 {
         if self.constants { x } else { 0.0 }
     }
 
-    /// Returns `x`, which is a term that depends on the arguments in `mask`, or 0 if the call drops this term. Bit i of
-    /// `mask` stands for argument i.
+    /// Returns `x`, or 0 if the call drops terms that depend on the arguments in `mask`. `x` must be such a term. Bit i
+    /// of `mask` stands for argument i.
     pub fn term(self, mask: u32, x: f64) -> f64 {
         if self.on(mask) { x } else { 0.0 }
     }
@@ -78,8 +78,8 @@ impl Keep {
         self.arguments & mask != 0
     }
 
-    /// Returns the terms to keep in another density, whose arguments are functions of this density's arguments.
-    /// `masks[i]` contains the arguments of this density on which argument i of the other density depends.
+    /// Returns the terms to keep in another density. The arguments of the other density are functions of the arguments
+    /// of this density: argument i of the other density depends on the arguments in `masks[i]`.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -113,8 +113,8 @@ pub enum Builtin {
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// Functions for which the value of an argument determines how many terms are computed, each with the index of that
-/// argument.
+/// Functions whose number of computed terms depends on the value of one argument. Each entry contains the name of the
+/// function and the index of this argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),
@@ -131,7 +131,7 @@ const COUNTED: &[(&str, usize)] = &[
     ("rising_factorial", 1),
 ];
 
-/// Returns the index of the argument that determines how many terms the function computes.
+/// Returns the index of the argument whose value determines how many terms the function computes.
 pub fn counted(name: &str) -> Option<usize> {
     let found = COUNTED.binary_search_by_key(&name, |(name, _)| name);
     found.ok().map(|row| COUNTED[row].1)

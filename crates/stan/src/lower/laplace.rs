@@ -407,8 +407,8 @@ fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     })
 }
 
-/// Returns whether the first or second derivatives of the Hessian's columns contain NaNs of their own. Such NaNs mark
-/// operations without further derivatives.
+/// Returns whether the first or second derivatives of the Hessian's columns contain constant NaNs that the Hessian
+/// itself does not contain. Such a NaN stands for the derivative of an operation that cannot be differentiated again.
 fn ends_early(derivatives: &Graph) -> bool {
     let marked = |graph: &Graph| {
         let is_marked = |id| {

@@ -32,13 +32,13 @@ const TRIALS: [Invention; 4] = [
     },
 ];
 
-/// The number of interpreter steps, or of graph nodes, after which a trial is abandoned.
+/// A trial is abandoned after this many interpreter steps or graph nodes.
 const MOST: u64 = 1_000_000;
 
-/// The size of one value, in bytes, above which a trial with made-up data is abandoned.
+/// A trial with made-up data is abandoned if one value is larger than this many bytes.
 const ROOM: u64 = 256 << 20;
 
-/// The number of checks of the interrupt after which a trial is abandoned. A check occurs every few hundred steps.
+/// A trial is abandoned after the interrupt has been checked this many times. A check occurs every few hundred steps.
 const PATIENCE: u64 = 4_000;
 
 /// Returns the constructs of a correct program that lowering rejects. The program is lowered with several sets of

@@ -37,7 +37,7 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 /// Loops with fewer iterations are unrolled.
 const FEW: usize = 48;
 
-/// The largest number of iterations of inner loops that are unrolled within the iterations of the outer loop.
+/// An inner loop with at most this many iterations is unrolled within each iteration of the outer loop.
 const SHORT: usize = 48;
 
 /// The largest number of iterations that are vectorised together.

@@ -25,10 +25,10 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// The largest number of elements that iterations write individually.
+/// Iterations may write at most this many elements of a container individually.
 const MOST_CELLS: usize = 4096;
 
-/// The largest number of positions that iterations access, over all iterations and elements.
+/// The largest number of accessed positions, counted over all iterations and elements.
 const MOST_POSITIONS: usize = 200_000_000;
 
 pub(super) struct Part {
@@ -674,7 +674,8 @@ fn injective(positions: &[u32], size: usize) -> bool {
         .all(|o| !std::mem::replace(&mut seen[*o as usize], true))
 }
 
-/// Whether every position is written in only one way, and read only by the iterations that write it.
+/// Whether each position is written in only one way, which is either one assignment or only additions, and is read only
+/// by the iterations that write it.
 fn apart(log: &[&Logged], size: usize) -> bool {
     let kind = |logged: &Logged| matches!(logged.did, Did::Added(_));
     let same = |a: &Logged, b: &Logged| {

@@ -385,7 +385,8 @@ fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     }
 }
 
-/// Whether the records are the outcomes of a multivariate density, as opposed to the elements of one outcome.
+/// Whether each record is one outcome of a multivariate density. Otherwise the records are the elements of a single
+/// outcome.
 fn sums_over_records(over: OverRecords, args: &[Sym]) -> bool {
     let many = |dims: &Dims| !dims.array.is_empty() && dims.leaf != Leaf::Scalar;
     args.iter().enumerate().all(|(i, arg)| match arg {

@@ -142,8 +142,9 @@ impl<'g> Lower<'_, 'g> {
         Ok(carried)
     }
 
-    /// Returns the variable's previous value, a sum to which each record has added, or the last record's value, which
-    /// the program must not read.
+    /// Returns the value of the variable after the loop. If the loop does not change the variable, this is the previous
+    /// value. If the records add to the variable, the result includes their sum. If each record assigns its own value,
+    /// the result is a placeholder, and the program must not read it.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);

@@ -265,7 +265,8 @@ fn named(word: &str, variable: &str) -> Type {
     }
 }
 
-/// The mark stays in a function type, because there it constrains the passed function.
+/// Keeps the mark `data` of a parameter in a function type, because the mark restricts the functions that a call may
+/// pass.
 fn function_param(param: ParamType, text: &str) -> ParamType {
     let level = if text.starts_with("data ") {
         Level::Data
