@@ -19,7 +19,7 @@ pub enum Likelihood {
     /// A function that the call passes as an argument.
     Passed,
     /// A density of counts from the library, evaluated at `θ + mean`. Each count has an index that selects its latent
-    /// variable. The density may also have a vector of dispersions.
+    /// variable. The density may also take a vector of dispersions.
     Library {
         /// The name of the density.
         density: &'static str,

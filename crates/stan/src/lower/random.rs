@@ -18,7 +18,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// The largest number of stages. Each stage recomputes the results of the earlier stages, so many stages are slow.
+/// The largest number of stages. Each stage recomputes the results of the earlier stages, so a graph with many stages
+/// is slow.
 const MOST_STAGES: usize = 8;
 
 /// The smallest size of the first input. Later inputs are larger.

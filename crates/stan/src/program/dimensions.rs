@@ -6,8 +6,8 @@ use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind}
 
 impl Program {
     /// Returns, for each variable, the names of the variables that its declaration uses as sizes. For `matrix[J, K] x`
-    /// and `array[J] vector[K] x`, these are `["J", "K"]`. A size has no name if it is any other expression, or if it
-    /// is itself a reported variable.
+    /// and `array[J] vector[K] x`, these are `["J", "K"]`. A size has no name if the expression is not a single
+    /// variable, or if this variable is itself reported.
     ///
     /// The map covers data, parameters, transformed parameters and generated quantities. Tuples and complex numbers are
     /// omitted, because the dimensions of their values differ from the declared dimensions.

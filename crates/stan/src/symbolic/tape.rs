@@ -30,16 +30,17 @@ pub struct Tape {
     pub taken: Cell<Option<NodeId>>,
     /// The values to which the program gives a location and a scale.
     pub scattered: RefCell<Vec<Scattered>>,
-    /// Pairs of values and a vector that was rotated to compute them. If the vector has location 0 and the same scale
-    /// for all elements, so do the values.
+    /// Each pair contains a value and the vector from which a rotation computed it. If all elements of the vector have
+    /// location 0 and the same scale, then so do the elements of the value.
     pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
     /// The known facts about containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
     /// The number of records, if the data are exchangeable.
     pub records: Cell<Option<usize>>,
-    /// The first operation since the last check that cannot be applied to one value per record.
+    /// The first unsupported operation since the last check. An operation is unsupported if it cannot be applied to one
+    /// value per record.
     pub fault: RefCell<Option<&'static str>>,
-    /// The interrupt, and the largest number of nodes. Calls that add nodes for each element check both.
+    /// The interrupt, and the largest number of nodes. A call that adds nodes for each element checks both limits.
     pub limits: RefCell<(Halt, Option<usize>)>,
     /// The placeholder that [`Tape::no_form`] returns, and the number of records for which it was created.
     nothing: Cell<Option<(usize, NodeId)>>,
@@ -317,8 +318,8 @@ impl<'g> E<'g> {
         sin => Sin;
         /// Returns arctan x.
         atan => Atan;
-        /// Returns x if x is finite and 0 otherwise, and has derivative zero. A log-sum-exp uses this value as a shift
-        /// on which its result does not depend.
+        /// Returns x if x is finite, and 0 otherwise. The derivative is zero. A log-sum-exp subtracts this value before
+        /// it computes exponentials, and adds it again afterwards.
         pivot => Pivot;
         /// Returns x, but with derivative zero.
         held => Held;
@@ -443,8 +444,8 @@ impl<'g> E<'g> {
         }
     }
 
-    /// Returns the numbers that [`data`](Self::data) returns, together with their positions. Numbers of records that
-    /// skip the current code are left out.
+    /// Returns the numbers that [`data`](Self::data) returns, each with its position. If a record skips the current
+    /// code, its number is left out.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();

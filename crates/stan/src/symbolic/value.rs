@@ -12,12 +12,12 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// The number of elements between two checks of the interrupt. Processing these elements takes about as long as one
+/// The interrupt is checked each time this many elements are processed. Processing them takes about as long as one
 /// check.
 const ASK_EVERY: usize = 256;
 
-/// The largest number of elements of a container that an unrolled loop handles element by element. The copies of the
-/// loop body can then be recognised and merged again.
+/// An unrolled loop handles a container element by element if the container has at most this many elements. The copies
+/// of the loop body can then be recognised and merged again.
 pub const SHORT: usize = 16;
 
 /// The shape of a container of reals that is not an array, or of the elements of an array of such containers.

@@ -68,7 +68,7 @@ impl<'a> Old<'a> {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
 
-    /// Whether a type begins at this token that declares an array in the old syntax.
+    /// Whether this token starts a type that declares an array in the old syntax.
     fn is_old_type(&self, at: usize) -> bool {
         if !self.kind(at).starts_type() || self.kind(at) == TokenKind::Array {
             return false;

@@ -92,7 +92,7 @@ impl FnError {
         }
     }
 
-    /// Creates the error for an evaluation that exceeds a limit that cannot be raised.
+    /// Creates the error for an evaluation that exceeds a fixed limit, which the caller cannot raise.
     pub fn excess(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Excess,
@@ -255,8 +255,8 @@ pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResu
     Ok(())
 }
 
-/// The largest number of terms that one call of a library function may add or multiply. A call with so many terms takes
-/// a fraction of a second.
+/// One call of a library function may add or multiply at most this many terms. A call with this many terms takes a
+/// fraction of a second.
 pub const MAX_TERMS: f64 = 4e6;
 
 /// Fails if a call of the function `what` has too many terms.

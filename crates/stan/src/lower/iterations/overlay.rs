@@ -68,7 +68,7 @@ enum Did {
 
 pub(super) struct Changed<'g> {
     pub(super) var: VarId,
-    /// The previous value, if the scalar has grown.
+    /// The previous value, if the iterations add to the scalar.
     pub(super) before: Option<Sym>,
     /// The value that each iteration adds or assigns.
     pub(super) by: E<'g>,
@@ -639,7 +639,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(whole)
     }
 
-    /// Fails if a root depends on the result of a previous iteration.
+    /// Fails if one of the nodes `roots` depends on the result of a previous iteration.
     pub(super) fn no_stand_ins(&self, roots: &[NodeId]) -> FnResult<()> {
         let Some(first) = self.turning.stand_ins.keys().min() else {
             return Ok(());

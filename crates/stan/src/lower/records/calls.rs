@@ -16,8 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions that act on each record's own part of the arguments. Applied to one record instead of all records, they
-/// return that record's part of the result.
+/// Functions that compute each record's part of the result from the same record's part of the arguments. A call for a
+/// single record therefore returns this record's part of the result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
