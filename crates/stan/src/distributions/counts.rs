@@ -353,7 +353,7 @@ pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -eta.exp());
 }
 
-/// Adds log (y + φ − 1 choose y). The whole coefficient counts as a term of φ, which is argument `at`.
+/// Adds log (y + φ − 1 choose y) as a single term that depends on φ, which is argument `at`.
 fn log_coefficient<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
     let coefficient = if largest < peaks::LARGE {

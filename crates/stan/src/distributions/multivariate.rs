@@ -7,8 +7,8 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// States which arguments of a density may be containers with one element per record. If an argument is such a
-/// container, the density is a sum over the records.
+/// States which arguments of a density may be containers with one element per record. If at least one argument is such
+/// a container, the density is summed over the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
     /// Arrays of vectors and matrices may be containers with one element per record.

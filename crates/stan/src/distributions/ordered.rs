@@ -92,7 +92,8 @@ fn ordered(function: &str, keep: Keep, args: &[&Value], log_f: fn(f64) -> f64) -
     Ok(keep.term(2 | 4, sum))
 }
 
-/// Categories count from 0. The probability is the mass of η + noise between two cut points.
+/// Categories are counted from 0. The probability of a category is the probability that η plus the noise is between two
+/// cut points.
 fn log_mass(at: usize, eta: f64, cuts: &[f64], log_f: fn(f64) -> f64) -> f64 {
     let lower = at.checked_sub(1).map(|i| cuts[i] - eta);
     let upper = cuts.get(at).map(|c| c - eta);

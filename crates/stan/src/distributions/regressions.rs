@@ -393,8 +393,8 @@ fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Creates the builder for the density of the outcome, which is argument `y`, given the linear predictor X β + α. The
-/// arguments X, α and β follow each other, starting at position `x`.
+/// Creates the builder for the density of the outcome given the linear predictor X β + α. The outcome is argument `y`.
+/// X is argument `x`, and the arguments α and β follow it.
 fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<DensityBuilder<'g>> {
     let cx = w.cx();
     let (matrix, alpha, beta) = (w.passed[x].sym, w.passed[x + 1].sym, w.passed[x + 2].sym);

@@ -179,7 +179,8 @@ enum Range {
     Point,
     /// All times up to the earliest possible decision, which contribute to the lower tail.
     Before,
-    /// The times within the range of the nondecision time, which contribute to the density and to both tails.
+    /// All times between the earliest and the latest possible decision, which contribute to the density and to both
+    /// tails.
     Within,
     /// All times after the latest possible decision, which contribute to the upper tail.
     Beyond,
@@ -196,8 +197,8 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The quadrature nodes for all combinations of starts and times. Each node has a position between 0 and 1 and the
-/// logarithm of a weight.
+/// The quadrature nodes for all combinations of starts and times. Each node has a start and a time, both scaled to the
+/// interval from 0 to 1, and the logarithm of its weight.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,

@@ -342,8 +342,8 @@ impl<'g> E<'g> {
         fmax => Fmax;
     }
 
-    /// Returns log x. If x was computed as an exponential, also through selections and concatenations, the result is
-    /// the exponent.
+    /// Returns log x. If x was computed as an exponential, the result is the exponent. This also applies to elements of
+    /// an exponential and to concatenations that contain one.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();

@@ -40,7 +40,7 @@ struct Old<'a> {
     text: &'a str,
     tokens: Vec<(TokenKind, Range<usize>)>,
     known: &'a dyn Fn(&str) -> bool,
-    /// The densities that the program defines as `…_log`, with their names in today's syntax.
+    /// The densities that the program defines under names that end in `_log`, each with its name in today's syntax.
     densities: BTreeMap<String, String>,
 }
 
@@ -245,7 +245,7 @@ impl<'a> Old<'a> {
         self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
-    /// Calls of the function that is being defined need a bar.
+    /// Writes the name of a function at its definition, in today's syntax, and returns the position after the name.
     fn defined(&self, at: usize, out: &mut String) -> usize {
         if self.kind(at) != TokenKind::Ident || self.kind(at + 1) != TokenKind::LParen {
             return at;

@@ -406,7 +406,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Whether there is a pending return or a mask between the current code and the iterations.
+    /// Whether a condition or a pending return inside the loop excludes iterations from the current code.
     fn masked(&self) -> bool {
         self.turning.iterations.last().is_none_or(|iterations| {
             self.tape.taken.get() != iterations.taken || self.exits.len() > iterations.exits
@@ -433,7 +433,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave the enclosing code before that code is completed.
+/// Whether a statement may leave the enclosing loop or function early.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

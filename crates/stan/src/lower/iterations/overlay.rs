@@ -447,7 +447,8 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Positions that iterations do not share get their previous values.
+    /// Replaces the placeholders of elements that were read before they were written. If no two iterations read the
+    /// same position, the placeholder becomes the previous values at these positions.
     pub(super) fn resolve_reads(&mut self) -> FnResult<()> {
         let (reads, level) = match self.turning.iterations.last_mut() {
             Some(iterations) => (std::mem::take(&mut iterations.reads), iterations.level),
