@@ -1,7 +1,7 @@
 //! Probability distributions. Each distribution is one row of a table. The row contains the names and domains of the
-//! arguments, the log density as a sum of terms, the distribution functions and the sampler. Each term is marked with
-//! the arguments on which it depends. The row also contains formulas for the graph. All distributions share the code
-//! for vectorisation, sizes and domain checks.
+//! arguments, the log density as a sum of terms, the distribution functions, the sampler and formulas for the graph.
+//! Each term of the log density is marked with the arguments on which it depends. All distributions share the code for
+//! vectorisation, sizes and domain checks.
 //!
 //! To add a distribution, add its signatures to `program/signatures/library.sig`, and one row to the file in this
 //! folder for its kind of distribution.

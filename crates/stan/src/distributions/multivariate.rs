@@ -22,7 +22,7 @@ pub enum OverRecords {
 }
 
 /// A distribution of whole values. The row contains everything that the distribution's functions need, both for known
-/// values and for the graph. The functions of such a distribution use the shapes of their arguments.
+/// values and for the graph. The functions of such a distribution depend on the shapes of their arguments.
 pub struct Multivariate {
     /// The full name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,

@@ -53,7 +53,7 @@ impl Tails {
         Tails { lower, upper }
     }
 
-    /// Returns the tails of −X at −x, where X is the variate and must be continuous.
+    /// Converts the tails of a variate X at x to the tails of −X at −x. The variate must be continuous.
     pub fn swap(self) -> Tails {
         Tails {
             lower: self.upper,

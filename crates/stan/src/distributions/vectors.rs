@@ -267,8 +267,8 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
 }
 
 /// Computes the log likelihood of y (variables × times) with the Kalman filter. In the model, y is Fᵀ θ plus noise with
-/// covariance V, or with a vector of variances instead. From one time to the next, θ becomes G θ plus noise with
-/// covariance W. The initial state has mean m₀ and covariance C₀.
+/// covariance V. If V is a vector, it contains the variances of independent noise. From one time to the next, θ becomes
+/// G θ plus noise with covariance W. The initial state has mean m₀ and covariance C₀.
 fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "gaussian_dlm_obs_lpdf";
     let (y, f, g) = (a[0].matrix()?, a[1].matrix()?, a[2].matrix()?);

@@ -321,7 +321,7 @@ fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     drift - 2.0 * alpha.log() - 0.5 * stretch.log1p() + standard
 }
 
-/// Builds in the graph the function that [`known`] computes.
+/// Builds the function in the graph. For known arguments, [`known`] computes the same function.
 fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
     let [y, alpha, tau, beta, delta, sigma, spread, range] = x;
     let (last, from, zero) = (y - tau, 1.0 - beta, cx.num(0.0));

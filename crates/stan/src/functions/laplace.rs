@@ -261,5 +261,5 @@ pub fn density(name: &str) -> FnResult<BuiltinId> {
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
 }
 
-/// The jitter that the test for a mode adds to a diagonal, relative to the mean variance of the prior.
+/// The test for a mode adds this number times the mean variance of the prior to a diagonal.
 pub const JITTER: f64 = 1e-8;

@@ -37,7 +37,7 @@ pub trait DataSource {
     /// Returns the value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
-    /// Returns the names of all inputs, which messages about missing data list.
+    /// Returns the names of all inputs. Messages about missing data list these names.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }

@@ -103,7 +103,8 @@ fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>
     }
 }
 
-/// The limits are low, but a program's `own` data may have any size that a fit allows.
+/// The limits are low, so that a trial is short. If `own` is true, the data are the program's own and may be as large
+/// as in a fit.
 fn interpreter(own: bool, seed: u64) -> Interpreter {
     let asked = AtomicU64::new(0);
     let limits = Limits::default();

@@ -1,4 +1,4 @@
-//! Names the dimensions of variables after the variables that occur in their declared sizes.
+//! Names each dimension of a variable after the variable that its declaration uses as the size.
 
 use std::collections::BTreeMap;
 

@@ -22,7 +22,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The evaluation reached a limit on steps, time or nodes. An evaluation with a higher limit might succeed.
     Limit,
-    /// Calls are nested too deeply, a value is too large, or a call has more terms than any time limit allows.
+    /// Calls are nested too deeply, a value is too large, or a call has too many terms. A higher limit on steps or time
+    /// does not help.
     Excess,
     /// The log density is not a sum over exchangeable records.
     Records,

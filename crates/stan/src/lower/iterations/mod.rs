@@ -46,13 +46,14 @@ const MOST: usize = 1 << 30;
 pub(super) struct Iterations<'g> {
     count: usize,
     plain: HashMap<NodeId, NodeId>,
-    /// The mask of the code that surrounds the loop.
+    /// The mask that applies to the code around the loop.
     taken: Option<NodeId>,
-    /// The number of pending returns in the code that surrounds the loop.
+    /// The number of returns that are pending at the start of the loop.
     exits: usize,
     /// Terms of the log density that are already summed over the iterations.
     finished: Vec<E<'g>>,
-    /// Elements of containers that were read before they were written: their positions and placeholders.
+    /// Elements of containers that were read before they were written. Each entry contains the variable, the positions
+    /// and the placeholder.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
     level: u32,
 }

@@ -17,8 +17,8 @@ struct Carried {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Returns whether the loop visits all records. Fails if it visits only some records, or if the number of
-    /// iterations depends on the record.
+    /// Returns whether the loop visits all records. Fails if the loop visits only some records, or if the number of
+    /// iterations differs between records.
     pub(in crate::lower) fn over_records(&mut self, lower: &Expr, upper: &Expr) -> Eval<bool> {
         let (from, to) = (self.expr(lower)?, self.expr(upper)?);
         if matches!(from, Sym::Int(1)) && self.is_count(&to) {

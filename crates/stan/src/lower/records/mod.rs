@@ -444,7 +444,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Returns the terms that `body` adds to the log density for each record, summed over the records.
+    /// Sums the terms that `body` adds to the log density over the records, and adds the sum instead.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -588,7 +588,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The part has one value per record unless it belongs to a single record.
+    /// Converts the part to a container with one element per record, unless the path selects a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {

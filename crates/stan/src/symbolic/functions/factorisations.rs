@@ -232,7 +232,8 @@ pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     }))
 }
 
-/// Uses the Hermitian matrix whose off-diagonal blocks are A and Aᴴ, as [`svd`] does.
+/// Computes the decomposition from a Hermitian matrix with the off-diagonal blocks A and Aᴴ, as [`svd`] does from a
+/// symmetric matrix.
 fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let [re, im] = a.as_complex();
     let (m, n) = cx.extents(&re)?;
