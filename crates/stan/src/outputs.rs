@@ -26,7 +26,7 @@ use crate::value::sized::Sized;
 /// At most this many values, counted over all draws, are computed together.
 const TOGETHER: usize = 1 << 20;
 
-/// Computes the reported values of a program with its data. If the graph rejects a draw or its values are not finite,
+/// Computes the reported values of a program for many draws. If the graph rejects a draw or its values are not finite,
 /// the interpreter evaluates this draw again and returns the values or the error.
 pub struct Outputs {
     bound: BoundModel,

@@ -256,7 +256,7 @@ impl Checker {
         Ok(())
     }
 
-    /// The name must be new in all scopes around it.
+    /// Declares a variable in the innermost scope. No surrounding scope may contain a variable with the same name.
     fn declare(
         &mut self,
         name: &ast::Ident,

@@ -94,7 +94,7 @@ impl<'g> DensityBuilder<'g> {
         }
     }
 
-    /// Checks that argument `i` is in its domain, and rejects the draws for which it is not.
+    /// Checks that argument `i` is in its domain, and rejects all draws for which the argument is outside its domain.
     ///
     /// # Errors
     /// Fails if a known value of the argument is outside the domain.
@@ -126,8 +126,8 @@ pub type DensityTerms = for<'g> fn(&mut DensityBuilder<'g>) -> FnResult<()>;
 /// The log probabilities of the lower and the upper tail.
 pub type TailTerms<'g> = FnResult<(E<'g>, E<'g>)>;
 
-/// Builds the log probabilities of both tails at each outcome. Outside the support, one of them is −∞ and the other is
-/// 0.
+/// Builds the log probabilities of both tails at each outcome. Outside the support, the log probability of one tail is
+/// −∞ and that of the other tail is 0.
 pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 
 /// An argument of a call.

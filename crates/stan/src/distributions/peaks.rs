@@ -1,7 +1,7 @@
 //! Log probabilities of large counts.
 //!
-//! In the direct formulas, single terms are as large as a count times its logarithm. The sum of these terms is of order
-//! one, so most of their digits cancel. This module instead computes a log probability minus a deviance. The log
+//! In the direct formulas, single terms are as large as a count times its logarithm. The sum of the terms is of order
+//! one, so most digits of the terms cancel. This module instead computes a log probability minus a deviance. The log
 //! probability is computed for the distribution whose mean is the count, so it does not depend on the parameters. The
 //! deviance is computed from the difference between each parameter and its value at the peak. Therefore no large terms
 //! cancel (Loader 2000).
@@ -17,7 +17,7 @@ use crate::symbolic::tape::E;
 pub const LARGE: f64 = 1e4;
 
 /// Returns whether at least one count is large and the call keeps all terms. A call that may omit constants omits the
-/// large terms, so it needs no special computation.
+/// large terms, so such a call uses the direct formula.
 pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
@@ -29,7 +29,7 @@ fn log_binomial_peak(y: f64, n: f64) -> f64 {
 }
 
 /// Returns the logarithm of `part / whole`. `excess` is `part − whole`. If the ratio is less than one half, the
-/// logarithm is computed directly, and otherwise from `excess`.
+/// logarithm is computed directly. Otherwise the logarithm is computed from `excess`.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()

@@ -83,7 +83,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_categorical_logit_glm, OverRecords::All),
 ];
 
-/// The result has one number for each row of `x`. If all outcomes share a single row, it has `n` numbers.
+/// The result has one number for each row of `x`. If all outcomes share a single row, the result has `n` numbers.
 fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -> FnResult<Value> {
     let beta = beta.slice()?;
     let (rows, shared) = rows_of(x)?;
@@ -134,8 +134,8 @@ fn call(name: &str, keep: Keep, args: &[&Value]) -> FnResult<f64> {
     univariate(name)?.call(Suffix::Density, keep, args)
 }
 
-/// `eta` contains log means, and `phi` contains precisions. As in Stan, a call that drops constants drops other terms
-/// than a call of `neg_binomial_2_log` does.
+/// `eta` contains log means, and `phi` contains precisions. As in Stan, a call that drops constants does not drop the
+/// same terms as a call of `neg_binomial_2_log`.
 fn neg_binomial(keep: Keep, y: &[f64], eta: &[f64], phi: &[f64]) -> FnResult<f64> {
     const NAME: &str = "neg_binomial_2_log_glm_lpmf";
     check(NAME, OUTCOMES, Domain::NonNegative, y)?;

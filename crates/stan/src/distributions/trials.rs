@@ -25,8 +25,8 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The sampler makes at most this many draws without replacement one by one. For more draws, it uses rejection
-/// sampling.
+/// The sampler makes at most this many draws without replacement one by one. If more draws are necessary, the sampler
+/// uses rejection sampling.
 const ONE_BY_ONE: f64 = 1000.0;
 
 /// The univariate distributions that this file defines.

@@ -122,7 +122,7 @@ pub struct Longer {
     pub lowered: WholeFormula,
 }
 
-/// A function of a distribution, which the suffix of its name identifies.
+/// The kind of a function of a distribution. The suffix of the function's name determines the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suffix {
     /// `_lpdf`, `_lpmf`

@@ -112,7 +112,7 @@ pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     }
 }
 
-/// If one of the arguments is a single vector, it is paired with every vector of the other argument.
+/// If one argument is a single vector, this vector is paired with every vector of the other argument.
 fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<Vec<f64>>> {
     let (y, mu) = (lists(y)?, lists(mu)?);
     if y.is_empty() || mu.is_empty() {

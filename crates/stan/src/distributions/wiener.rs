@@ -90,8 +90,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the number of arguments, without the optional last argument. In Stan, this last argument sets the precision.
-/// Here it has no effect, because the result always has the requested precision.
+/// Returns the number of arguments, without the optional last argument. In Stan, the last argument sets the precision.
+/// Jensen ignores this argument, because the result always has the requested precision.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),

@@ -131,7 +131,7 @@ impl LaplaceForm {
 pub struct LaplaceSettings {
     /// The number of rows of each block on the Hessian's diagonal.
     pub block: usize,
-    /// The system of equations that determines the mode. It has one unknown for each latent variable, and no
+    /// The system of equations that determines the mode. The system has one unknown for each latent variable, and no
     /// parameters.
     pub root: Root,
 }

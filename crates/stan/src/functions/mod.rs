@@ -57,13 +57,13 @@ impl Keep {
         }
     }
 
-    /// Returns `x`, or 0 if the call drops terms that depend on no argument. `x` must be such a term.
+    /// Returns the term `x`, which must depend on no argument. Returns 0 instead if the call drops such terms.
     pub fn constant(self, x: f64) -> f64 {
         if self.constants { x } else { 0.0 }
     }
 
-    /// Returns `x`, or 0 if the call drops terms that depend on the arguments in `mask`. `x` must be such a term. Bit i
-    /// of `mask` stands for argument i.
+    /// Returns the term `x`, which must depend on the arguments in `mask`. Returns 0 instead if the call drops such
+    /// terms. Bit i of `mask` stands for argument i.
     pub fn term(self, mask: u32, x: f64) -> f64 {
         if self.on(mask) { x } else { 0.0 }
     }
@@ -78,8 +78,8 @@ impl Keep {
         self.arguments & mask != 0
     }
 
-    /// Returns the terms to keep in another density. The arguments of the other density are functions of the arguments
-    /// of this density: argument i of the other density depends on the arguments in `masks[i]`.
+    /// Returns the terms to keep in another density. Each argument of the other density is a function of arguments of
+    /// this density. For argument i of the other density, `masks[i]` contains those arguments of this density.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()

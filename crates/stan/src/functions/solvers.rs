@@ -160,8 +160,8 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// Creates the problem. Its residuals take the given number of parameters. `value(position)` returns the value of
-    /// the setting at this position.
+    /// Creates the problem. The residuals of the problem take the given number of parameters. `value(position)` returns
+    /// the value of the setting at this position.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain, or if there are not as many initial derivatives as initial states.

@@ -206,8 +206,9 @@ impl BoundModel {
         &self.halt
     }
 
-    /// Returns the log density at the unconstrained point `z`. If `jacobian` is true, it includes the log-Jacobians
-    /// of the transforms. If `propto` is true, it omits the additive constants of `~` and `_lupdf`.
+    /// Returns the log density at the unconstrained point `z`. If `jacobian` is true, the log density includes the
+    /// log-Jacobians of the transforms. If `propto` is true, the log density omits the additive constants of `~` and
+    /// `_lupdf`.
     ///
     /// # Errors
     /// Fails if the point is rejected ([`ErrorKind::Rejected`]) or the program fails.

@@ -23,8 +23,8 @@ struct Interpreted<'a, 'm> {
     /// after the states.
     implicit: bool,
     arrays: bool,
-    /// The error that ended the evaluation. A rejection is not such an error: the solver receives NaN instead, and it
-    /// may avoid the rejected point.
+    /// The error that ended the evaluation. If the function rejects, no error is recorded here: the solver receives
+    /// NaN, and it may continue at another point.
     error: Option<Box<EvalError>>,
 }
 

@@ -191,8 +191,8 @@ impl<'g> Lower<'_, 'g> {
         .map_err(|e| e.at(expr.span))
     }
 
-    /// Evaluates the indices. If an index differs between draws, also returns its position and its value. At most one
-    /// index may differ between draws, and only in reported values.
+    /// Evaluates the indices. If an index differs between draws, also returns the position and the value of this index.
+    /// At most one index may differ between draws, and only in reported values.
     fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<Indices<'g>> {
         if self.random.is_none() {
             return Ok((self.indices(indices)?, None));

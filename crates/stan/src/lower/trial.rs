@@ -43,8 +43,8 @@ const PATIENCE: u64 = 4_000;
 
 /// Returns the constructs of a correct program that lowering rejects. The program is lowered with several sets of
 /// made-up data that satisfy its declarations. If lowering rejects a construct for all of these data, the construct is
-/// an error. If lowering rejects it for only some of them, the construct is a warning. Made-up data for which the
-/// program fails for another reason are ignored.
+/// an error. If lowering rejects the construct for only some of these data, the construct is a warning. Made-up data
+/// for which the program fails for another reason are ignored.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
         &TRIALS[..1]

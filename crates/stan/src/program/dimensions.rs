@@ -29,7 +29,7 @@ impl Program {
     }
 }
 
-/// Variables of these blocks are known before any draw, so they are not part of a draw.
+/// Whether the variables of a block are known before any draw.
 fn known(block: BlockKind) -> bool {
     matches!(block, BlockKind::Data | BlockKind::TransformedData)
 }

@@ -2,11 +2,12 @@
 //!
 //! [`E`] and `jensen_graph::Expr` both wrap a node and overload operators, but they serve different languages. `Expr`
 //! is for log densities that are written in Rust. It owns its graph, marks each node with the caller's line, and keeps
-//! the first error together with that line. [`E`] is for Stan programs. Its nodes carry their location in the program.
-//! [`E`] protects arguments on the side of a branch that is not taken (`masked`), and it simplifies the argument of
-//! `log`. If the arguments of an operation are known for each record, it evaluates the operation immediately. In an
-//! unrolled loop, it keeps known factors of a product even if they are 0 or 1, so that the iterations can be merged
-//! again. Both types use the operations of `jensen_graph`, which define shapes, values and derivatives.
+//! the first error together with that line. [`E`] is for Stan programs. The nodes of an [`E`] carry their location in
+//! the program. [`E`] protects arguments on the side of a branch that is not taken (`masked`), and it simplifies the
+//! argument of `log`. If the arguments of an operation are known for each record, [`E`] evaluates the operation
+//! immediately. In an unrolled loop, [`E`] keeps known factors of a product even if they are 0 or 1, so that the
+//! iterations can be merged again. Both types use the operations of `jensen_graph`, which define shapes, values and
+//! derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -342,8 +343,8 @@ impl<'g> E<'g> {
         fmax => Fmax;
     }
 
-    /// Returns log x. If x was computed as an exponential, the result is the exponent. This also applies to elements of
-    /// an exponential and to concatenations that contain one.
+    /// Returns log x. If x was computed as an exponential, the result is the exponent. The function also simplifies the
+    /// logarithm of selected elements of an exponential, and of concatenations of exponentials.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();

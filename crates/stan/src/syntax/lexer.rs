@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 1 << 26;
 
 /// The tokens of a program, and the files from which they come.
 pub struct Lexed {
-    /// The tokens. The last one is a [`TokenKind::Eof`].
+    /// The tokens. The last token is a [`TokenKind::Eof`].
     pub tokens: Vec<Token>,
     /// The main file, followed by the included files in order of inclusion.
     pub files: Vec<SourceFile>,

@@ -127,7 +127,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// The type consists of a keyword, bounds and sizes. Array brackets do not belong to it.
+    /// The type consists of a keyword, bounds and sizes. Array brackets do not belong to the type here.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {

@@ -157,7 +157,7 @@ impl Halt {
 
     /// Runs long calls on threads that `start` creates, so that an interrupted evaluation can abandon such a call.
     /// Separate threads are necessary because calls such as factorisations do not check the interrupt. An abandoned
-    /// call continues until it finishes or the process ends.
+    /// call continues to run until its result is complete or the process ends.
     pub fn apart(self, start: Start) -> Self {
         Self {
             apart: Some(start),
@@ -217,7 +217,7 @@ impl fmt::Debug for Halt {
     }
 }
 
-/// The limits of an evaluation. An evaluation that exceeds one of them ends with [`ErrorKind::Limit`] or
+/// The limits of an evaluation. An evaluation that exceeds one of these limits ends with [`ErrorKind::Limit`] or
 /// [`ErrorKind::Excess`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

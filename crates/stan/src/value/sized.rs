@@ -183,7 +183,7 @@ impl Sized {
     }
 }
 
-/// A part of a declared value. The part is not a tuple, and `path` leads to it.
+/// A part of a declared value. No part is a tuple. The field `path` leads from the value to the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'p> {
     /// The suffix that the part adds to the variable's name. For a component of a tuple, the suffix is `:1` or `.2:1`,

@@ -1,11 +1,12 @@
-//! Vectorises the iterations of a loop. The body is lowered only once, and each scalar in it becomes a vector over the
-//! iterations.
+//! Vectorises the iterations of a loop. The body is lowered only once, and each scalar in the body becomes a vector
+//! over the iterations.
 //!
 //! During lowering, the values in the body are columns with one value per iteration, like the columns of exchangeable
-//! records. Each iteration selects its own data, and conditions on data become masks. Afterwards, every column that is
-//! still needed becomes a plain vector ([`plain`]), so the result is the graph of a vectorised program. If an iteration
-//! needs a result of an earlier iteration, or if the body has no vectorised form, this work is discarded and the loop
-//! is unrolled. Unrolling also finds the iteration that causes an error.
+//! records. Each iteration selects its own data. Conditions on data become masks, which exclude iterations from a part
+//! of the body. Afterwards, every column that is still needed becomes a plain vector ([`plain`]), so the result is the
+//! graph of a vectorised program. If an iteration needs a result of an earlier iteration, or if the body has no
+//! vectorised form, this work is discarded and the loop is unrolled. Unrolling also finds the iteration that causes an
+//! error.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -76,7 +77,7 @@ impl Iterations<'_> {
 pub(super) struct Turning<'g> {
     /// The current iterations, outermost first.
     iterations: Vec<Iterations<'g>>,
-    /// The number of loops that have been vectorised so far. It determines the level of the next loop.
+    /// The number of loops that have been vectorised so far. This number determines the level of the next loop.
     levels: u32,
     pub(super) turned: bool,
     /// The loops that must be unrolled, by the location of their body, with the reason.

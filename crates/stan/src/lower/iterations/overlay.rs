@@ -3,9 +3,9 @@
 //! An outer scalar is represented by a placeholder for its value after the previous iteration. After the loop, the
 //! scalar has either increased by a sum over the iterations, or it has the value from the last iteration, which does
 //! not depend on the placeholder. An outer container is represented by an overlay, which stores the indexed positions
-//! together with their values. An iteration may overwrite a position that no other iteration uses. If iterations share
-//! a position, they may only add to its value. A variable that is used in any other way is a state that each iteration
-//! passes to the next.
+//! together with their values. An iteration may overwrite a position that no other iteration uses. If several
+//! iterations use a position, they may only add to the value at this position. A variable that is used in any other way
+//! is a state that each iteration passes to the next.
 
 use std::collections::HashSet;
 use std::rc::Rc;

@@ -279,7 +279,8 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// The result, such as a mean, does not belong to any single record.
+    /// Calls a function that needs all records together, such as the mean over the records. Its result does not belong
+    /// to a single record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
         let values: Option<Vec<Value>> = args

@@ -1,11 +1,11 @@
 //! Lowers a program once for all its exchangeable records, and separates the prior from the likelihood.
 //!
-//! A container whose leading extent is the number of records becomes a [`Sym::Records`]. Its value is the container for
-//! a single record, whose elements are columns with one value per record. An operation on a single record therefore
-//! applies to all records. The body of a loop over the records is lowered only once, and densities and sums become sums
-//! over the records. Any other operation that combines records is rejected, and the error contains the location of the
-//! operation. The resulting log density is linear in its sums over the records. The sums over the records form the
-//! likelihood, and the remaining terms form the prior.
+//! A container whose leading extent is the number of records becomes a [`Sym::Records`]. A [`Sym::Records`] stores the
+//! container for a single record. Each element of that container is a column with one value per record. An operation on
+//! a single record therefore applies to all records. The body of a loop over the records is lowered only once, and
+//! densities and sums become sums over the records. Any other operation that combines records is rejected, and the
+//! error contains the location of the operation. The resulting log density is linear in its sums over the records. The
+//! sums over the records form the likelihood, and the remaining terms form the prior.
 //!
 //! | file | subject |
 //! | --- | --- |

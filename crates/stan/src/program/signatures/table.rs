@@ -1,4 +1,4 @@
-//! Parses `library.sig`, a file that explains its own notation.
+//! Parses `library.sig`. The comments at the start of this file explain the notation.
 //!
 //! The table is part of the source code, so a mistake in the table is a bug and causes a panic. The tests expand every
 //! line.

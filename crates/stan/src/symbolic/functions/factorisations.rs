@@ -164,9 +164,9 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(det.into())
 }
 
-/// Returns U, the singular values and V. They are computed from the eigenvectors of the symmetric matrix with the
-/// off-diagonal blocks A and Aᵀ, whose eigenvalues are the singular values and their negatives. In this way, small
-/// singular values remain accurate.
+/// Returns U, the singular values and V. The function computes the eigenvectors of the symmetric matrix with the
+/// off-diagonal blocks A and Aᵀ. The eigenvalues of this matrix are the singular values and their negatives. Small
+/// singular values remain accurate in this computation.
 fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let (m, n) = cx.extents(a)?;
     let (k, size) = (m.min(n), m + n);
@@ -203,7 +203,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     ))
 }
 
-/// Computes a decomposition of a complex matrix. Returns `None` if the function is no such decomposition.
+/// Computes a decomposition of a complex matrix. Returns `None` if the function is not a decomposition.
 ///
 /// # Errors
 /// Fails if the function needs a square matrix and the argument is not square.

@@ -6,7 +6,7 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// A product is expanded into scalars if its left factor has at most this many elements and these are handled
+/// A product is expanded into scalars if its left factor has at most this many elements and the elements are handled
 /// separately.
 const SMALL: usize = 16;
 
