@@ -121,8 +121,8 @@ impl Transform {
         )
     }
 
-    /// Returns how coordinate `i` is related to an element of the reported value. The reported value is one `rows ×
-    /// cols` value, or an array of separately transformed elements. In a simplex or a correlation matrix, no single
+    /// Returns how coordinate `i` is related to an element of the reported value. The reported value is an array of
+    /// separately transformed elements, or one `rows × cols` value. In a simplex or a correlation matrix, no single
     /// element corresponds to a coordinate.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };

@@ -5,10 +5,10 @@
 //! The search applies Newton's method to `ll(K a) − ½ aᵀ K a`. In this form, a has the magnitude of the likelihood's
 //! derivatives, whatever the scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after
 //! the search. In these steps, only f depends on parameters. The root, and the inverse of the Jacobian at the root, are
-//! constants. If the first k derivatives of a at the current parameters are correct, one such step makes the first k +
-//! 1 derivatives correct: if the parameters move by h, the error e becomes `(I − J⁻¹ ∂f) e`, whose first factor is of
-//! order h. Values, gradients and Hessian-vector products are therefore exact. The graph does not differentiate the
-//! search, which has n² parameters.
+//! constants. If the first k derivatives of a at the current parameters are correct, the derivative of order k + 1 is
+//! also correct after one such step: if the parameters move by h, the error e becomes `(I − J⁻¹ ∂f) e`, whose first
+//! factor is of order h. Values, gradients and Hessian-vector products are therefore exact. The graph does not
+//! differentiate the search, which has n² parameters.
 
 use jensen_graph::{Graph, NodeId, Op, SolverKind, evaluate, passes};
 
