@@ -247,7 +247,7 @@ fn report<'a>(diagnostic: &'a Diagnostic, files: &'a [SourceFile]) -> Vec<Group<
     vec![group]
 }
 
-/// Restricts a span so that it starts and ends between characters of the text.
+/// Returns the byte range of a span, extended so that it does not start or end within a character of the text.
 fn clamp(span: Span, text: &str) -> std::ops::Range<usize> {
     let mut start = (span.start as usize).min(text.len());
     while !text.is_char_boundary(start) {

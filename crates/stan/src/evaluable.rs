@@ -14,7 +14,7 @@ use crate::symbolic::functions;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Context {
-    /// Transformed data, generated quantities, and functions that these call with data.
+    /// Transformed data, generated quantities, and the functions that these blocks call with data.
     Known,
     /// The log density, and functions that it calls with parameters.
     Density,

@@ -2,8 +2,8 @@
 //!
 //! [`syntax`] parses the text without types. [`mod@check`] then resolves names, checks types and the rules of each
 //! block, and returns the typed [`program`]. Two evaluators use the typed program: [`interpret`] runs it on known
-//! values, and [`lower`] builds the graph of its log density. Both share [`value`]s, library functions (`functions`,
-//! `library`), `symbolic` values and the table of `distributions`.
+//! values, and [`lower`] builds the graph of its log density. Both evaluators use the modules [`value`], `functions`,
+//! `library`, `symbolic` and `distributions`.
 //!
 //! Errors are reported as [`diagnostic`]s. [`pretty`] shows the stages as text, [`outputs`] computes the reported
 //! values of many draws, and [`evaluable`] reports the constructs of a correct program that cannot be computed.

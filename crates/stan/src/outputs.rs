@@ -23,11 +23,11 @@ use crate::value::Value;
 use crate::value::error::FnResult;
 use crate::value::sized::Sized;
 
-/// The largest number of values, over all draws, that are computed together.
+/// At most this many values, counted over all draws, are computed together.
 const TOGETHER: usize = 1 << 20;
 
-/// Computes the reported values of a program with its data. If the graph rejects a draw, or its values are not finite,
-/// the interpreter computes the values or finds the reason.
+/// Computes the reported values of a program for many draws. If the graph rejects a draw or its values are not finite,
+/// the interpreter evaluates this draw again and returns the values or the error.
 pub struct Outputs {
     bound: BoundModel,
     simd: Simd,
@@ -37,7 +37,7 @@ pub struct Outputs {
 struct Programs {
     standard: Vec<StandardCall>,
     stages: Vec<(Program, Vec<LibraryCall>)>,
-    /// Computes the reported values and whether the draw is rejected.
+    /// Computes the reported values, and a number that is nonzero if the draw is rejected.
     values: Program,
     known: Vec<bool>,
     block: usize,

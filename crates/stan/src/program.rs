@@ -1,4 +1,4 @@
-//! Defines the typed program, which the checker produces and which the evaluators use.
+//! Defines the typed program. The checker builds the program, and the evaluators execute it.
 //!
 //! The checker builds a [`Program`] only if the source has no errors. The evaluators can therefore rely on these
 //! properties without checking them again:
@@ -142,7 +142,8 @@ pub enum ExprKind {
 /// A call of a library or user function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The function that is called. For `foo_lupdf` and `foo_lupmf`, it is the normalised `foo_lpdf` or `foo_lpmf`.
+    /// The function that is called. For a call of `foo_lupdf` or `foo_lupmf`, the field contains the normalised
+    /// `foo_lpdf` or `foo_lpmf`.
     pub callee: Callee,
     /// The arguments. After the inserted promotions, each argument has exactly its parameter type in the chosen
     /// signature.
@@ -172,7 +173,7 @@ pub enum Callee {
     User(FunId),
 }
 
-/// One index of an index expression. Positions are numbered from 1. A range includes both ends, and it is empty if its
+/// One index of an index expression. Positions are numbered from 1. A range includes both ends. A range is empty if its
 /// end is less than its start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
@@ -208,7 +209,7 @@ pub enum BinaryOp {
     Sub,
     /// `*`, the product of scalars, vectors and matrices.
     Mul,
-    /// `/`, except between two `int`s. If the right operand is a matrix, it is right division.
+    /// `/`, except between two `int`s. If the right operand is a matrix, the operation is `a · b⁻¹`.
     Div,
     /// `%/%`, or `/` between two `int`s. The quotient is rounded towards zero.
     IntDiv,
@@ -520,7 +521,7 @@ pub enum Access {
 /// distribution functions are evaluated at `lower − 1` instead of `lower`, so that the outcome `lower` keeps its mass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tilde {
-    /// The `_lpdf` or `_lpmf` function. The statement calls it as `_lupdf` or `_lupmf`.
+    /// The `_lpdf` or `_lpmf` function. The statement calls this function as `_lupdf` or `_lupmf`.
     pub callee: Callee,
     /// The arguments of the density, with the variate first.
     pub args: Vec<Expr>,
@@ -555,7 +556,7 @@ pub enum FunctionKind {
     Lcdf,
     /// `_lccdf`
     Lccdf,
-    /// `_lp`. The function may read the log density of its caller and add terms to it.
+    /// `_lp`. The function may read the log density of its caller and may add terms to this log density.
     Lp,
     /// `_rng`: draws random numbers.
     Rng,
@@ -587,8 +588,8 @@ impl FunctionKind {
 pub struct Function {
     /// The name in the source. Overloads share this name.
     pub name: String,
-    /// The kind of the function, as given by its suffix. In the bodies of `_lpdf` and `_lpmf` functions, `_lupdf` calls
-    /// and `~` keep their constants unless the function itself was called unnormalised.
+    /// The kind of the function, as given by its suffix. In the body of an `_lpdf` or `_lpmf` function, `~` and calls
+    /// with `_lupdf` may drop their constants only if the function itself is called with `_lupdf` or `_lupmf`.
     pub kind: FunctionKind,
     /// The variables of the arguments. [`Program::vars`] contains their types and `data` qualifiers.
     pub args: Vec<VarId>,
@@ -623,7 +624,7 @@ pub struct Program {
     pub vars: Vec<Var>,
     /// The number of expressions.
     pub expr_count: u32,
-    /// The source files, indexed by [`FileId`]. The first one is the main file.
+    /// The source files, indexed by [`FileId`]. The first file is the main file.
     pub files: Vec<SourceFile>,
 }
 
@@ -646,9 +647,9 @@ impl Program {
         }
     }
 
-    /// Returns whether `decl` declares an `int` that is the length of another variable of the data block, whose name
-    /// `known` accepts. For example, if `known` accepts the names of a table's columns, the `int` is the number of
-    /// rows.
+    /// Returns whether `decl` declares an `int` that is the length of another variable in the data block. Only
+    /// variables whose names `known` accepts are considered. For example, if `known` accepts the names of a table's
+    /// columns, the `int` is the number of rows.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {

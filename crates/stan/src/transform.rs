@@ -2,9 +2,9 @@
 //!
 //! A parameter is declared with a constraint, but inference works on ℝᵈ. [`Transform`] maps coordinates to the
 //! constrained value and computes the log absolute determinant of the Jacobian. The inverse maps constrained values to
-//! coordinates. A simplex or a correlation matrix has more scalars than coordinates. In such cases the determinant
-//! belongs to the map from the coordinates to the free scalars, which the documentation of each transform states. For
-//! `unit_vector` and related types, the term follows Stan's convention and is not a determinant.
+//! coordinates. A simplex or a correlation matrix has more scalars than coordinates. In such cases the determinant is
+//! that of the map from the coordinates to the free scalars. The documentation of each transform states which scalars
+//! are free. For `unit_vector` and related types, the term follows Stan's convention and is not a determinant.
 //!
 //! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors use the
 //! isometric log-ratio basis. The code is scalar and works on column-major values.
@@ -121,9 +121,9 @@ impl Transform {
         )
     }
 
-    /// Returns how coordinate `i` is related to the reported value, which is one `rows × cols` value or an array of
-    /// separately transformed elements. A coordinate of a simplex or of a correlation matrix corresponds to no single
-    /// element.
+    /// Returns how coordinate `i` is related to an element of the reported value. The reported value is an array of
+    /// separately transformed elements, or one `rows × cols` value. In a simplex or a correlation matrix, no single
+    /// element corresponds to a coordinate.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {

@@ -14,7 +14,7 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast;
 
-/// The largest number of signatures that the message about a call without a match shows.
+/// If a call matches no signature, the error message shows at most this many signatures.
 const SHOWN: usize = 5;
 
 #[derive(Clone)]
@@ -68,8 +68,8 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
-/// The settings of Laplace's approximation must be data, except for the start of the search, which is the first element
-/// of the same tuple.
+/// The settings of Laplace's approximation must be data. The first element of the same tuple is the start of the
+/// search, which may depend on parameters.
 fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     match &arg.kind {
         ExprKind::TupleLit(parts)
@@ -82,7 +82,8 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// If a function takes further arguments as a tuple, they need the same level as separate arguments would.
+/// Returns the level of the further arguments, which some functions take as a tuple. Only the elements for parameters
+/// that must be data count.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
         return arg.level;
@@ -206,7 +207,7 @@ impl Checker {
         Ok(self.node(ExprKind::Call(call_out), result, level, span))
     }
 
-    /// Returns the call with its result type, which may be void, and its level.
+    /// Returns the typed call, with its result type and its level. The result type may be void.
     pub(super) fn call(&mut self, call: &ast::Call, span: Span) -> Checking<(Call, Type, Level)> {
         let written = &call.name.name;
         let plain = normalised(written);
@@ -675,7 +676,8 @@ pub(super) fn no_match(
     diagnostic
 }
 
-/// Candidates with a smaller number are shown first.
+/// Returns a measure of the mismatch between a signature and the arguments. Messages show the signatures with the
+/// smallest mismatch first.
 fn badness(ty: &FunctionType, args: &[(Type, Level)]) -> usize {
     let missing = ty.params.len().abs_diff(args.len()) * 4;
     let wrong = ty

@@ -416,7 +416,7 @@ impl Checker {
         Ok(self.node(ExprKind::Transpose(Box::new(operand)), ty, level, span))
     }
 
-    /// Returns the position of the component, which the source counts from 1, and the component's type.
+    /// Returns the position of the component and its type. In the source, the position is counted from 1.
     pub(super) fn component(
         &mut self,
         ty: &Type,

@@ -98,8 +98,8 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     }
 }
 
-/// Marks a construct whose error has already been reported, so that checks that depend on the construct do not report
-/// it again.
+/// Marks a construct whose error has already been reported. Checks that depend on the construct then report no further
+/// errors.
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 
@@ -108,7 +108,7 @@ struct Context {
     block: Option<BlockKind>,
     function: Option<(FunctionKind, Type)>,
     loops: usize,
-    /// Whether the current expression is part of the size of a declaration at the top of a block.
+    /// Whether the checker is inside a size expression of a declaration at the top level of a block.
     in_size: bool,
 }
 
@@ -256,7 +256,7 @@ impl Checker {
         Ok(())
     }
 
-    /// The name must be new in all scopes around it.
+    /// Declares a variable in the innermost scope. No surrounding scope may contain a variable with the same name.
     fn declare(
         &mut self,
         name: &ast::Ident,

@@ -5,8 +5,8 @@ use crate::program::Type;
 /// Returns the number of steps in the conversion from type `from` to type `to`. The number is 0 if the types are equal.
 /// Returns `None` if there is no implicit conversion.
 ///
-/// The conversions from `int` to `real` and from `real` to `complex` are one step each, also inside arrays, vectors and
-/// tuples.
+/// The conversion from `int` to `real` is one step, and so is the conversion from `real` to `complex`. The steps inside
+/// arrays, vectors and tuples are counted in the same way.
 pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {
     use Type::*;
     if from == to {
@@ -48,7 +48,7 @@ pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
-/// Joins `items` as in `a, b or c`, with `last` as the conjunction before the last item.
+/// Joins `items` into a text such as `a, b or c`. The conjunction before the last item is `last`.
 pub(super) fn list(items: &[String], last: &str) -> String {
     match items {
         [] => String::new(),

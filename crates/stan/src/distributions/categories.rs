@@ -154,7 +154,7 @@ fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> 
     short.then(|| sym.elements(w.density.tape)).transpose()
 }
 
-/// The categories are counted from 0, and all of them are below `n`.
+/// The categories are counted from 0, and each category is less than `n`.
 fn known_categories(w: &Whole<'_, '_>, n: usize) -> FnResult<Vec<usize>> {
     let k = outcomes(w, 0)?;
     if let Some(bad) = k.iter().find(|k| !(1.0..=n as f64).contains(*k)) {

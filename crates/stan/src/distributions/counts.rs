@@ -24,7 +24,7 @@ const RATE: &str = "the rate parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The logarithm of 2³⁰. A larger log rate gives numbers that are too large for an `int`.
+/// The logarithm of 2³⁰. If the log rate is larger, random counts may be too large for an `int`.
 const MAX_LOG_RATE: f64 = 20.794_415_416_798_36;
 
 /// The univariate distributions that this file defines.
@@ -260,8 +260,8 @@ fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>)
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
-/// Whether the bound is the number 0, as in the truncation `T[1, ]` of zero-truncated counts. For this bound, the mass
-/// at 0 suffices, and no incomplete function is needed.
+/// Whether the bound is the number 0, as in the truncation `T[1, ]` of zero-truncated counts. The lower tail at 0 is
+/// the probability of 0, which is computed without an incomplete gamma or beta function.
 fn is_zero(n: E<'_>) -> bool {
     n.scalar() == Some(0.0)
 }
@@ -353,7 +353,7 @@ pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -eta.exp());
 }
 
-/// Adds log (y + φ − 1 choose y). The whole coefficient counts as a term of φ, which is argument `at`.
+/// Adds log (y + φ − 1 choose y) as a single term that depends on φ, which is argument `at`.
 fn log_coefficient<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
     let coefficient = if largest < peaks::LARGE {

@@ -237,8 +237,8 @@ fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }
 
-/// Returns the log-Jacobian of the map L ↦ L Lᵀ. The constant of the log-Jacobian belongs to the term for the degrees
-/// of freedom.
+/// Returns the log-Jacobian of the map L ↦ L Lᵀ. A call that drops the term for the degrees of freedom also drops the
+/// constant of the log-Jacobian.
 fn factor_jacobian(k: Keep, l: &Matrix) -> f64 {
     let n = l.rows();
     let powers: f64 = (0..n).map(|i| (n - i) as f64 * l[(i, i)].ln()).sum();

@@ -45,7 +45,7 @@ impl<'g> DensityBuilder<'g> {
     /// Returns the N arguments as values of the graph.
     ///
     /// # Panics
-    /// Panics if the number of arguments is not N, because then the signature table and the formulas disagree.
+    /// Panics if the number of arguments is not N. In this case, the signature table contradicts the formulas.
     pub fn get<const N: usize>(&self) -> [E<'g>; N] {
         let all: Vec<E<'g>> = self.args.iter().map(|a| a.e).collect();
         all.try_into().unwrap_or_else(|all: Vec<E<'g>>| {
@@ -94,7 +94,7 @@ impl<'g> DensityBuilder<'g> {
         }
     }
 
-    /// Checks that argument `i` is in its domain, and rejects the draws for which it is not.
+    /// Checks that argument `i` is in its domain, and rejects all draws for which the argument is outside its domain.
     ///
     /// # Errors
     /// Fails if a known value of the argument is outside the domain.
@@ -107,8 +107,8 @@ impl<'g> DensityBuilder<'g> {
         FnError::invalid(format!("{}: {message}", self.name))
     }
 
-    /// Sets the log density to −∞ where `bad` is nonzero. The caller marks the outcomes outside the support in this
-    /// way.
+    /// Sets the log density to −∞ where `bad` is nonzero. The caller sets `bad` to a nonzero number for outcomes
+    /// outside the support.
     pub fn outside(&mut self, bad: E<'g>) {
         let bad = bad.sum();
         if bad.scalar() == Some(0.0) {
@@ -126,8 +126,8 @@ pub type DensityTerms = for<'g> fn(&mut DensityBuilder<'g>) -> FnResult<()>;
 /// The log probabilities of the lower and the upper tail.
 pub type TailTerms<'g> = FnResult<(E<'g>, E<'g>)>;
 
-/// Builds the log probabilities of both tails at each outcome. Outside the support, one of them is −∞ and the other is
-/// 0.
+/// Builds the log probabilities of both tails at each outcome. Outside the support, the log probability of one tail is
+/// −∞ and that of the other tail is 0.
 pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 
 /// An argument of a call.
@@ -296,8 +296,9 @@ fn univariate<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// Returns the log probabilities of both tails, which are −∞ and 0 for outcomes at or below `low`. For these outcomes,
-/// `tails` receives a larger number, so that the derivatives stay finite.
+/// Returns the log probabilities of both tails. For outcomes at or below `low`, the lower tail is −∞ and the upper tail
+/// is 0. For these outcomes, `tails` receives a number above `low` instead of the outcome, so that the derivatives stay
+/// finite.
 pub fn above<'g>(
     y: E<'g>,
     low: E<'g>,
@@ -320,8 +321,9 @@ pub fn above<'g>(
     )
 }
 
-/// Returns the log probabilities of both tails of a distribution whose support begins at `low`. The log probability of
-/// the upper tail is 0 below `low` and continuous at `low`, where its derivative is the derivative from the right.
+/// Returns the log probabilities of both tails of a distribution whose support begins at `low`. Below `low`, the log
+/// probability of the upper tail is 0. At `low`, this log probability is continuous, and its derivative is the
+/// derivative from the right.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {

@@ -346,8 +346,8 @@ fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
     Tails::new(ln_gamma_pq(shape, scale / y)).swap()
 }
 
-/// Returns the tails of the gamma distribution at `scaled(y)`. Only positive outcomes are scaled. If the scaled number
-/// is a reciprocal, the tails are exchanged.
+/// Returns the tails of the gamma distribution at `scaled(y)`. The function `scaled` is called only with positive
+/// outcomes. If `reciprocal` is true, the scaled number decreases as `y` increases, so the two tails are exchanged.
 fn gamma_tails<'g>(
     shape: E<'g>,
     y: E<'g>,

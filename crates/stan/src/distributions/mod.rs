@@ -1,7 +1,7 @@
 //! Probability distributions. Each distribution is one row of a table. The row contains the names and domains of the
-//! arguments, the log density as a sum of terms, the distribution functions and the sampler. Each term is marked with
-//! the arguments on which it depends. The row also contains formulas for the graph. All distributions share the code
-//! for vectorisation, sizes and domain checks.
+//! arguments, the log density as a sum of terms, the distribution functions, the sampler and formulas for the graph.
+//! Each term of the log density is marked with the arguments on which it depends. All distributions share the code for
+//! vectorisation, sizes and domain checks.
 //!
 //! To add a distribution, add its signatures to `program/signatures/library.sig`, and one row to the file in this
 //! folder for its kind of distribution.
@@ -75,7 +75,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     .flatten()
 }
 
-/// Functions that belong to particular models but are not densities.
+/// Functions of hidden Markov models and of Wiener processes that do not belong to the row of a distribution.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
 /// Returns the formula that builds a density or distribution function in the graph, if there is one.

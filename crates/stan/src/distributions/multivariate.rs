@@ -7,8 +7,8 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// States which arguments of a density may be containers with one element per record. If an argument is such a
-/// container, the density is a sum over the records.
+/// States which arguments of a density may be containers with one element per record. If at least one argument is such
+/// a container, the density is summed over the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
     /// Arrays of vectors and matrices may be containers with one element per record.
@@ -22,7 +22,7 @@ pub enum OverRecords {
 }
 
 /// A distribution of whole values. The row contains everything that the distribution's functions need, both for known
-/// values and for the graph. The functions of such a distribution use the shapes of their arguments.
+/// values and for the graph. The functions of such a distribution depend on the shapes of their arguments.
 pub struct Multivariate {
     /// The full name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,
@@ -34,7 +34,8 @@ pub struct Multivariate {
 }
 
 impl Multivariate {
-    /// Creates a distribution without optional parts. The density selects its terms by bit masks over its arguments.
+    /// Creates a distribution without optional parts. The function `log_density` marks each of its terms with a bit
+    /// mask, which contains the arguments on which the term depends.
     pub const fn new(
         density: &'static str,
         log_density: fn(Keep, &[&Value]) -> FnResult<f64>,

@@ -33,8 +33,9 @@ pub fn logistic(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     ordered("ordered_logistic_lpmf", keep, args, |x| -log1p_exp(-x))
 }
 
-/// Returns the logarithm of F(upper) − F(lower), computed from the nearer tail. F is the distribution function of a
-/// symmetric distribution, and `log_f` is its logarithm.
+/// Returns the logarithm of F(upper) − F(lower), where F is the distribution function of a symmetric distribution.
+/// `log_f` is the logarithm of F. If `lower` is positive, the function uses the upper tail, where the difference loses
+/// fewer digits.
 fn log_interval(lower: f64, upper: f64, log_f: impl Fn(f64) -> f64) -> f64 {
     if lower > 0.0 {
         log_diff_exp(log_f(-lower), log_f(-upper))
@@ -91,7 +92,8 @@ fn ordered(function: &str, keep: Keep, args: &[&Value], log_f: fn(f64) -> f64) -
     Ok(keep.term(2 | 4, sum))
 }
 
-/// Categories count from 0. The probability is the mass of η + noise between two cut points.
+/// Categories are counted from 0. The probability of a category is the probability that η plus the noise is between two
+/// cut points.
 fn log_mass(at: usize, eta: f64, cuts: &[f64], log_f: fn(f64) -> f64) -> f64 {
     let lower = at.checked_sub(1).map(|i| cuts[i] - eta);
     let upper = cuts.get(at).map(|c| c - eta);

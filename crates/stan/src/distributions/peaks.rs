@@ -1,9 +1,10 @@
 //! Log probabilities of large counts.
 //!
-//! The terms of the expanded formulas are as large as the counts times their logarithms, but they cancel to a result of
-//! order one. This module instead computes a log probability minus a deviance. The log probability is that of the
-//! distribution whose mean is the count, so it depends only on the counts. The deviance is computed from the
-//! differences between the parameters and their values at the peak, so no large terms cancel (Loader 2000).
+//! In the direct formulas, single terms are as large as a count times its logarithm. The sum of the terms is of order
+//! one, so most digits of the terms cancel. This module instead computes a log probability minus a deviance. The log
+//! probability is computed for the distribution whose mean is the count, so it does not depend on the parameters. The
+//! deviance is computed from the difference between each parameter and its value at the peak. Therefore no large terms
+//! cancel (Loader 2000).
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};
@@ -12,11 +13,11 @@ use super::formula::DensityBuilder;
 use crate::symbolic::functions::elementwise;
 use crate::symbolic::tape::E;
 
-/// The smallest count for which the direct formula loses digits, because log n! is large and cancels.
+/// For counts of at least this size, the direct formula is not used, because log n! is large and its digits cancel.
 pub const LARGE: f64 = 1e4;
 
-/// Returns whether at least one count is large and the call keeps all terms. If the call may omit constants, the large
-/// terms are constants and need no special computation.
+/// Returns whether at least one count is large and the call keeps all terms. A call that may omit constants omits the
+/// large terms, so such a call uses the direct formula.
 pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
@@ -27,7 +28,8 @@ fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
 
-/// `excess` is `part − whole`. If `excess` shows that the ratio is far below one, the logarithm is computed directly.
+/// Returns the logarithm of `part / whole`. `excess` is `part − whole`. If the ratio is less than one half, the
+/// logarithm is computed directly. Otherwise the logarithm is computed from `excess`.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()
@@ -60,21 +62,21 @@ pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     log_binomial_peak(y, n) + (part(y, p, excess) + part(n - y, 1.0 - p, -excess))
 }
 
-/// The part of the log probability of y successes among n trials that does not depend on the log odds. If there are
-/// fewer failures than successes, the two are exchanged.
+/// The quantities in the log probability of y successes among n trials that do not depend on the log odds. If there are
+/// fewer failures than successes, failures are counted instead of successes.
 struct Odds {
-    /// −1 if successes and failures were exchanged, and 1 otherwise.
+    /// −1 if failures are counted instead of successes, and 1 otherwise.
     sign: f64,
     fewer: f64,
     /// The smaller count divided by n.
     part: f64,
-    /// The log odds of the peak, stored as a sum of two parts.
+    /// The log odds at which the probability is largest, stored as the sum of two numbers.
     peak: (f64, f64),
     /// log(1 − part)
     log_rest: f64,
 }
 
-/// The log odds that represent zero successes. The exponential of any smaller number is 0.
+/// The log odds that stand for a probability of zero. The exponential of this number is 0 in double precision.
 const NONE: f64 = -800.0;
 
 impl Odds {

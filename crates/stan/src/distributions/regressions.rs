@@ -83,7 +83,7 @@ pub static TABLE: &[Multivariate] = &[
         .lowered(lower_categorical_logit_glm, OverRecords::All),
 ];
 
-/// The result has one number for each row of `x`. If all outcomes share a single row, it has `n` numbers.
+/// The result has one number for each row of `x`. If all outcomes share a single row, the result has `n` numbers.
 fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -> FnResult<Value> {
     let beta = beta.slice()?;
     let (rows, shared) = rows_of(x)?;
@@ -134,8 +134,8 @@ fn call(name: &str, keep: Keep, args: &[&Value]) -> FnResult<f64> {
     univariate(name)?.call(Suffix::Density, keep, args)
 }
 
-/// `eta` contains log means, and `phi` contains precisions. The terms are grouped as in Stan, which groups them
-/// differently than in the distribution `neg_binomial_2_log`.
+/// `eta` contains log means, and `phi` contains precisions. As in Stan, a call that drops constants does not drop the
+/// same terms as a call of `neg_binomial_2_log`.
 fn neg_binomial(keep: Keep, y: &[f64], eta: &[f64], phi: &[f64]) -> FnResult<f64> {
     const NAME: &str = "neg_binomial_2_log_glm_lpmf";
     check(NAME, OUTCOMES, Domain::NonNegative, y)?;
@@ -393,8 +393,8 @@ fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// Creates the builder for the density of the outcome, which is argument `y`, given the linear predictor X β + α. The
-/// arguments X, α and β follow each other, starting at position `x`.
+/// Creates the builder for the density of the outcome given the linear predictor X β + α. The outcome is argument `y`.
+/// X is argument `x`, and the arguments α and β follow it.
 fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<DensityBuilder<'g>> {
     let cx = w.cx();
     let (matrix, alpha, beta) = (w.passed[x].sym, w.passed[x + 1].sym, w.passed[x + 2].sym);

@@ -185,7 +185,7 @@ fn coefficient(n: &[f64]) -> f64 {
     lgamma(total + 1.0) - n.iter().map(|n| lgamma(n + 1.0)).sum::<f64>()
 }
 
-/// Gamma numbers are normalised on the log scale, because numbers with small concentrations underflow.
+/// Normalises gamma random numbers on the log scale, because the numbers underflow if the concentrations are small.
 fn dirichlet(rng: &mut Draws, alpha: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = alpha.iter().map(|a| rng.log_gamma(*a)).collect();
     let total = log_sum_exp_slice(&logs);

@@ -172,8 +172,8 @@ fn log_tilted_phi(z: f64, u: f64) -> f64 {
     exponent + log_phi_scaled(z - u)
 }
 
-/// The concentration above which the distribution is normal up to rounding error. At larger concentrations, the terms
-/// of the envelope cancel.
+/// If the concentration exceeds this number, the sampler draws from a normal distribution, which then differs only by
+/// rounding error. The rejection sampler would lose digits, because the terms of its envelope cancel.
 const NORMAL_KAPPA: f64 = 1e7;
 
 /// Uses Best and Fisher's rejection sampler with a wrapped Cauchy envelope. The result is in [−π, π) around 0, as in

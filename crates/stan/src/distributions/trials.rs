@@ -25,8 +25,8 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// The largest number of draws without replacement that are made one by one. Larger numbers of draws use rejection
-/// sampling.
+/// The sampler makes at most this many draws without replacement one by one. If more draws are necessary, the sampler
+/// uses rejection sampling.
 const ONE_BY_ONE: f64 = 1000.0;
 
 /// The univariate distributions that this file defines.
@@ -415,8 +415,8 @@ fn lower_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     Ok(among(y.lt(zero), n.le(y), tails))
 }
 
-/// Returns the given tails, with two exceptions. Where `none` is nonzero, all outcomes lie above the variate, so the
-/// lower tail is empty. Where `all` is nonzero, no outcome lies above the variate, so the upper tail is empty.
+/// Returns the given tails, with two exceptions. Where `none` is nonzero, every outcome is above the variate, so the
+/// lower tail is −∞. Where `all` is nonzero, no outcome is above the variate, so the upper tail is −∞.
 pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     let (zero, never) = (none.num(0.0), none.num(f64::NEG_INFINITY));
     (

@@ -53,7 +53,7 @@ impl Tails {
         Tails { lower, upper }
     }
 
-    /// Returns the tails of −X at −x, where X is the variate and must be continuous.
+    /// Converts the tails of a variate X at x to the tails of −X at −x. The variate must be continuous.
     pub fn swap(self) -> Tails {
         Tails {
             lower: self.upper,
@@ -77,9 +77,9 @@ impl Tails {
 /// A check that involves several parameters of a distribution.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A formula for the graph. Bit i of `guards` is set if the formula does not enforce the domain of argument i. Draws
-/// for which such an argument is outside its domain are rejected explicitly. For every other argument, the formula is
-/// NaN outside the domain.
+/// A formula for the graph. Bit i of `guards` states whether argument i needs a guard. A guard rejects the draws for
+/// which the argument is outside its domain. An argument needs no guard if the formula is NaN outside the argument's
+/// domain.
 #[derive(Clone, Copy)]
 struct Lowering<F> {
     guards: u32,
@@ -100,7 +100,8 @@ pub struct Univariate {
     pub variate: Domain,
     /// The parameters.
     pub params: &'static [Parameter],
-    /// Computes the log density. The function selects its terms by bit masks over the variate and the parameters.
+    /// Computes the log density. The function marks each of its terms with a bit mask, which contains the arguments on
+    /// which the term depends.
     pub log_density: fn(Keep, &[f64]) -> f64,
     /// Returns both tails.
     pub tails: Option<fn(&[f64]) -> Tails>,
@@ -121,7 +122,7 @@ pub struct Longer {
     pub lowered: WholeFormula,
 }
 
-/// A function of a distribution, which the suffix of its name identifies.
+/// The kind of a function of a distribution. The suffix of the function's name determines the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suffix {
     /// `_lpdf`, `_lpmf`
@@ -203,8 +204,8 @@ impl Univariate {
         self
     }
 
-    /// Returns the variant of the log density with more arguments. Returns `None` if the call has only the outcome and
-    /// the parameters as its arguments.
+    /// Returns the variant of the log density that takes more arguments. Returns `None` if a call with this number of
+    /// arguments does not need the variant, or if the distribution has no variant.
     pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
         let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
         self.longer.filter(|_| more)

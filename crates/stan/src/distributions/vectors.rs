@@ -112,7 +112,7 @@ pub fn lists(x: &Value) -> FnResult<Vec<Vec<f64>>> {
     }
 }
 
-/// If one of the arguments is a single vector, it is paired with every vector of the other argument.
+/// If one argument is a single vector, this vector is paired with every vector of the other argument.
 fn differences(function: &str, y: &Value, mu: &Value, n: usize) -> FnResult<Vec<Vec<f64>>> {
     let (y, mu) = (lists(y)?, lists(mu)?);
     if y.is_empty() || mu.is_empty() {
@@ -267,8 +267,8 @@ fn process(function: &str, k: Keep, a: &[&Value], l: &Matrix) -> FnResult<f64> {
 }
 
 /// Computes the log likelihood of y (variables × times) with the Kalman filter. In the model, y is Fᵀ θ plus noise with
-/// covariance V, or with a vector of variances instead. From one time to the next, θ becomes G θ plus noise with
-/// covariance W. The initial state has mean m₀ and covariance C₀.
+/// covariance V. If V is a vector, it contains the variances of independent noise. From one time to the next, θ becomes
+/// G θ plus noise with covariance W. The initial state has mean m₀ and covariance C₀.
 fn dynamic_linear(k: Keep, a: &[&Value]) -> FnResult<f64> {
     const NAME: &str = "gaussian_dlm_obs_lpdf";
     let (y, f, g) = (a[0].matrix()?, a[1].matrix()?, a[2].matrix()?);
@@ -439,8 +439,8 @@ fn lower_differences<'g>(w: &Whole<'g, '_>, mu: usize) -> FnResult<(E<'g>, usize
     Ok((difference.repeat(n * k), k, n))
 }
 
-/// If each record has its own outcome, returns the factor of the scale argument and the sum Σ zᵢ², which is computed
-/// element by element. Here z = L⁻¹ (y − μ), or z = Lᵀ (y − μ) if the argument is a precision.
+/// If each record has its own outcome, returns the factor L of the scale argument, the sum Σ zᵢ² and the dimension.
+/// Here z is L⁻¹ (y − μ), or Lᵀ (y − μ) if the scale argument is a precision. The sum is computed element by element.
 fn of_record<'g>(
     w: &Whole<'g, '_>,
     mu: usize,
@@ -483,10 +483,10 @@ fn of_record<'g>(
     Ok(Some((l, tape.add_all(&squares), k)))
 }
 
-/// Records on the tape that each element of these vectors has a location and a scale, which are its mean and standard
-/// deviation. If the density has a precision, the standard deviation is conditional on the other elements. Each entry
-/// of `y` and `m` contains the same element of all vectors. The correlation of the elements stays in the density,
-/// because only the spreads of the elements cause funnels.
+/// Records on the tape a location and a scale for each element of these vectors. The location is the element's mean,
+/// and the scale is its standard deviation. If the density has a precision, the standard deviation is conditional on
+/// the other elements. Entry i of `y` and of `m` contains element i of all vectors. The correlations between elements
+/// are not recorded, because only the scales cause funnels.
 fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
     for (i, (y, m)) in y.iter().zip(m).enumerate() {
@@ -505,16 +505,16 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// The largest dimension of vectors whose elements are recorded separately, if there is more than one vector. Vectors
-/// of correlated effects have few elements. Longer vectors, such as Gaussian processes, are recorded as a whole,
-/// because their correlation makes them difficult to fit, and not the spread of single elements.
+/// If there are several vectors of at most this dimension, their elements are recorded separately. Vectors of
+/// correlated effects usually have few elements. Longer vectors, such as Gaussian processes, are recorded as a whole:
+/// they are difficult to fit because their elements are correlated, and a scale for each element would not help.
 const FEW: usize = 16;
-/// The largest dimension of a single vector whose elements are recorded separately. The vector may be one of many
-/// vectors in a loop.
+/// If there is a single vector of at most this dimension, its elements are recorded separately. For example, a loop may
+/// process one vector in each iteration.
 const FEW_ALONE: usize = 4;
 
-/// The largest number of elements of vectors that are recorded as a whole. Each such vector needs two factorisations
-/// per draw.
+/// Vectors with more than this many elements in total are not recorded as a whole, because each vector would need two
+/// factorisations per draw.
 const LONG: usize = 400;
 
 /// Records on the tape the location and scale of those vectors that are parameters. `y` and `m` contain the elements of

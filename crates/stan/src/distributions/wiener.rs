@@ -1,13 +1,13 @@
-//! The distribution of the time at which a Wiener process leaves an interval through its upper boundary, where the
-//! drift, the start and the nondecision time vary from trial to trial. The module also contains the distribution
-//! functions (Blurton, Kesselmeier and Gondan 2017, "The first-passage time distribution for the diffusion model with
-//! variable drift"; Henrich et al. 2024, "The seven-parameter diffusion model: an implementation in Stan").
+//! The distribution of the time at which a Wiener process leaves an interval through its upper boundary. The drift, the
+//! start and the nondecision time of the process may vary from trial to trial. The module also contains the
+//! distribution functions (Blurton, Kesselmeier and Gondan 2017, "The first-passage time distribution for the diffusion
+//! model with variable drift"; Henrich et al. 2024, "The seven-parameter diffusion model: an implementation in Stan").
 //!
-//! If the drift is normal and the other parameters do not vary, the density has a closed form, [`log_density`]. The
-//! other functions are integrals of this density, computed by Gauss–Legendre quadrature over a uniform start and over
-//! the logarithm of time. A uniform nondecision time only changes the weights of the times within its range before the
-//! outcome, so a distribution function needs no separate integral over the nondecision time. The distribution functions
-//! are not divided by the probability of leaving through the upper boundary.
+//! If the drift is normal and the other parameters do not vary, the density has a closed form, [`log_density`]. All
+//! other functions integrate this density by Gauss–Legendre quadrature over the start, which is uniform, and over the
+//! logarithm of time. A uniform nondecision time only changes the weights in the integral over time, so no third
+//! integral is necessary. The distribution functions are not divided by the probability that the process leaves through
+//! the upper boundary.
 
 use jensen_graph::ElemOp;
 use jensen_math::quadrature::gauss_legendre;
@@ -26,12 +26,12 @@ use crate::value::error::{FnError, FnResult};
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
-/// Twice the fall of the log density beyond which contributions are negligible. After such a fall, the density is lower
-/// by a factor of e⁻⁴⁰ than at the end of the range of times.
+/// Twice the largest difference of log densities that the integral over time takes into account. Earlier times are
+/// ignored, because the density there is smaller than at the end of the range by a factor of e⁻⁴⁰.
 const FALL: f64 = 80.0;
 
-/// The length of the range of times after the outcome, in units of the squared separation. Beyond this range, densities
-/// have decreased by a factor of e⁻⁴⁹.
+/// The length of the range of times after the outcome, in units of the squared separation. Later times are ignored,
+/// because the density has decreased by a factor of e⁻⁴⁹.
 const BEYOND: f64 = 10.0;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,8 +90,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// Returns the number of arguments that are the outcome and the parameters. A further argument may request a precision,
-/// which has no effect because the computation always reaches it.
+/// Returns the number of arguments, without the optional last argument. In Stan, the last argument sets the precision.
+/// Jensen ignores this argument, because the result always has the requested precision.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),
@@ -172,14 +172,15 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of decision times. The range determines the weights of its times.
+/// A range of decision times over which the density is integrated. Each kind of range has its own weights.
 #[derive(Clone, Copy)]
 enum Range {
     /// The range is a single time, which is the time of the outcome.
     Point,
     /// All times up to the earliest possible decision, which contribute to the lower tail.
     Before,
-    /// The times within the range of the nondecision time, which contribute to the density and to both tails.
+    /// All times between the earliest and the latest possible decision, which contribute to the density and to both
+    /// tails.
     Within,
     /// All times after the latest possible decision, which contribute to the upper tail.
     Beyond,
@@ -196,8 +197,8 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The quadrature nodes for all combinations of starts and times. Each node has a position between 0 and 1 and the
-/// logarithm of a weight.
+/// The quadrature nodes for all combinations of starts and times. Each node has a start and a time, both scaled to the
+/// interval from 0 to 1, and the logarithm of its weight.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,
@@ -320,7 +321,7 @@ fn log_density_of<'g>([t, alpha, from, delta, sigma]: [E<'g>; 5]) -> E<'g> {
     drift - 2.0 * alpha.log() - 0.5 * stretch.log1p() + standard
 }
 
-/// Builds in the graph the function that [`known`] computes.
+/// Builds the function in the graph. For known arguments, [`known`] computes the same function.
 fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
     let [y, alpha, tau, beta, delta, sigma, spread, range] = x;
     let (last, from, zero) = (y - tau, 1.0 - beta, cx.num(0.0));

@@ -76,7 +76,8 @@ fn to_complex(args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// Takes time proportional to n log n for every length n. The inverse transform divides by n.
+/// Computes the Fourier transform in time proportional to n log n, for every length n. The inverse transform divides by
+/// n.
 fn transform(x: &[Complex64], direction: FftDirection) -> Vec<Complex64> {
     let mut out = x.to_vec();
     if !out.is_empty() {

@@ -180,7 +180,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("to_vector", Pure(|a| flat(a[0], Some(false)))),
 ];
 
-/// A row vector is a row, and any other list is a column.
+/// Returns the numbers of rows and columns. A row vector has one row, and any other list has one column.
 fn extents(x: &Value) -> (usize, usize) {
     match x {
         Value::Matrix(m) => (m.rows(), m.cols()),

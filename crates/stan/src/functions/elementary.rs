@@ -1,4 +1,5 @@
-//! Functions of real numbers, which are also applied to containers where the language allows it.
+//! Functions of real numbers. Where the language allows this, the functions are also applied to the elements of
+//! containers.
 
 use std::f64::consts::{LN_2, PI};
 

@@ -19,7 +19,7 @@ pub enum Likelihood {
     /// A function that the call passes as an argument.
     Passed,
     /// A density of counts from the library, evaluated at `θ + mean`. Each count has an index that selects its latent
-    /// variable. The density may also have a vector of dispersions.
+    /// variable. The density may also take a vector of dispersions.
     Library {
         /// The name of the density.
         density: &'static str,
@@ -131,7 +131,7 @@ impl LaplaceForm {
 pub struct LaplaceSettings {
     /// The number of rows of each block on the Hessian's diagonal.
     pub block: usize,
-    /// The system of equations that determines the mode. It has one unknown for each latent variable, and no
+    /// The system of equations that determines the mode. The system has one unknown for each latent variable, and no
     /// parameters.
     pub root: Root,
 }
@@ -261,5 +261,5 @@ pub fn density(name: &str) -> FnResult<BuiltinId> {
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
 }
 
-/// The jitter that the test for a mode adds to a diagonal, relative to the mean variance of the prior.
+/// The test for a mode adds this number times the mean variance of the prior to a diagonal.
 pub const JITTER: f64 = 1e-8;

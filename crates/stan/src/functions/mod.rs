@@ -57,13 +57,13 @@ impl Keep {
         }
     }
 
-    /// Returns `x`, which is a term that depends on no argument, or 0 if the call drops this term.
+    /// Returns the term `x`, which must depend on no argument. Returns 0 instead if the call drops such terms.
     pub fn constant(self, x: f64) -> f64 {
         if self.constants { x } else { 0.0 }
     }
 
-    /// Returns `x`, which is a term that depends on the arguments in `mask`, or 0 if the call drops this term. Bit i of
-    /// `mask` stands for argument i.
+    /// Returns the term `x`, which must depend on the arguments in `mask`. Returns 0 instead if the call drops such
+    /// terms. Bit i of `mask` stands for argument i.
     pub fn term(self, mask: u32, x: f64) -> f64 {
         if self.on(mask) { x } else { 0.0 }
     }
@@ -78,8 +78,8 @@ impl Keep {
         self.arguments & mask != 0
     }
 
-    /// Returns the terms to keep in another density, whose arguments are functions of this density's arguments.
-    /// `masks[i]` contains the arguments of this density on which argument i of the other density depends.
+    /// Returns the terms to keep in another density. Each argument of the other density is a function of arguments of
+    /// this density. For argument i of the other density, `masks[i]` contains those arguments of this density.
     pub fn reorder(self, masks: &[u32]) -> Keep {
         let arguments = masks
             .iter()
@@ -113,8 +113,8 @@ pub enum Builtin {
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// Functions for which the value of an argument determines how many terms are computed, each with the index of that
-/// argument.
+/// Functions whose number of computed terms depends on the value of one argument. Each entry contains the name of the
+/// function and the index of this argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),
@@ -131,7 +131,7 @@ const COUNTED: &[(&str, usize)] = &[
     ("rising_factorial", 1),
 ];
 
-/// Returns the index of the argument that determines how many terms the function computes.
+/// Returns the index of the argument whose value determines how many terms the function computes.
 pub fn counted(name: &str) -> Option<usize> {
     let found = COUNTED.binary_search_by_key(&name, |(name, _)| name);
     found.ok().map(|row| COUNTED[row].1)

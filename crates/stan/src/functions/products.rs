@@ -268,7 +268,7 @@ fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     })
 }
 
-/// Multiplies the rows of a matrix by the elements of a vector if `rows` is true, and its columns otherwise.
+/// Multiplies the rows of a matrix by the elements of a vector if `rows` is true, and multiplies the columns otherwise.
 fn scale(m: &Value, d: &Value, rows: bool) -> FnResult<Value> {
     let pick = |i: usize, j: usize| if rows { i } else { j };
     if m.has_complex() || d.has_complex() {

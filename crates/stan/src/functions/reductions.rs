@@ -1,4 +1,4 @@
-//! Sums, extremes, norms, and functions that are built on them.
+//! Sums, extremes and norms of containers, and functions that use these.
 
 use num_complex::Complex64;
 

@@ -69,8 +69,8 @@ pub struct RootForm {
 }
 
 impl Form {
-    /// Returns the form of the function `name`, where `arguments` is the number of arguments after the passed function.
-    /// Returns `None` if the function is not a solver.
+    /// Returns the kind of solver that the function `name` calls. `arguments` is the number of arguments after the
+    /// passed function. Returns `None` if the function is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -160,8 +160,8 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// Creates the problem, whose residuals take the given number of parameters. `value(position)` returns the value of
-    /// the setting at this position.
+    /// Creates the problem. The residuals of the problem take the given number of parameters. `value(position)` returns
+    /// the value of the setting at this position.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain, or if there are not as many initial derivatives as initial states.

@@ -7,9 +7,9 @@ use std::f64::consts::LN_2;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lbeta, lgamma, log_phi, log1m_exp};
 
-/// The largest number of terms of a series or a continued fraction. That many terms take half a second, and they
-/// suffice for all parameters below 2e13. For larger parameters they may be too few near the middle of the
-/// distribution.
+/// The largest number of terms of a series or a continued fraction. The computation of this many terms takes half a
+/// second. For all parameters below 2e13, this many terms suffice. For larger parameters, the series may not have
+/// converged near the middle of the distribution.
 const MOST: usize = 100_000_000;
 
 /// Returns the number of terms after which a series or a continued fraction with parameter `a` has converged.

@@ -57,8 +57,8 @@ fn some<'v>(name: &str, x: &'v Value) -> FnResult<&'v [f64]> {
     Ok(x)
 }
 
-/// Returns the unbiased sample variance, or 0 for one element. The variance is computed from the differences to the
-/// first element, so it is exactly 0 if all elements are equal.
+/// Returns the unbiased sample variance, or 0 for one element. The first element is subtracted from all elements before
+/// the variance is computed. The variance is therefore exactly 0 if all elements are equal.
 fn variance(x: &[f64]) -> f64 {
     if x.len() < 2 {
         return 0.0;

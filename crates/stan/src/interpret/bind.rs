@@ -37,7 +37,7 @@ pub trait DataSource {
     /// Returns the value with this name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
-    /// Returns the names of all inputs, which messages about missing data list.
+    /// Returns the names of all inputs. Messages about missing data list these names.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -121,15 +121,16 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     Ok(())
 }
 
-/// If a declaration has no column of its own but is the length of a variable that has a column, returns the number of
-/// rows of the table.
+/// Returns the number of rows of the table if the declaration is the length of a variable that has a column. Returns
+/// `None` otherwise.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
     let is_length = program.is_length(decl, |name| data.get(name).is_some());
     is_length.then_some(rows)
 }
 
-/// Returns the names in the data that no declaration uses, or only the name that was probably meant.
+/// Returns advice for the message about missing data. If a name in the data resembles the missing name, the advice
+/// suggests it. Otherwise the advice lists the names that no declaration uses.
 fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
     const SHOWN: usize = 6;
     let asked = |name: &str| {

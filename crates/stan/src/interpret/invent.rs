@@ -11,14 +11,14 @@ use crate::value::sized::{Part, Sized, parts, put_part};
 /// The settings for made-up data.
 #[derive(Clone, Copy, Debug)]
 pub struct Invention {
-    /// The value of every `int` that has no tighter bounds, and therefore of most sizes. The elements of an array of
-    /// ints count from 1 up to this value.
+    /// The value of every single `int` whose bounds allow it. Most sizes therefore have this value. The elements of an
+    /// array of ints count from 1 up to this value.
     pub size: i32,
-    /// Whether an int with two bounds takes the upper bound instead of the lower bound. The upper bound turns switches
-    /// on.
+    /// Whether an `int` whose two bounds differ by 1 takes the upper bound instead of the lower bound. Such an `int` is
+    /// usually a switch, which the upper bound turns on.
     pub high: bool,
-    /// Whether a single int without bounds is 0. Sizes usually have bounds, but switches such as brms's `prior_only`
-    /// have none.
+    /// Whether a single `int` without bounds is 0. Such an `int` is usually a switch, such as brms's `prior_only`,
+    /// because most sizes are declared with bounds.
     pub off: bool,
 }
 

@@ -22,8 +22,8 @@ const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
 /// The weight of second differences at the centre.
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// The step of the differences, relative to the scale of the posterior. With this step, ten digits are unaffected by
-/// truncation and rounding errors.
+/// The step of the differences, relative to the scale of the posterior. With this step, the truncation and rounding
+/// errors leave about ten correct digits.
 const STEP: f64 = 0.02;
 
 enum Observations<'a> {

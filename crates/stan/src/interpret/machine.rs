@@ -27,7 +27,7 @@ pub struct Machine<'m> {
     /// Whether the log density includes the terms of `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
     /// Whether `~` and `_lupdf` drop their additive constants, which are the terms that depend only on arguments of
-    /// level data. Stan itself may drop more terms in the body of a function that is called with data for an argument
+    /// level data. Stan itself may drop more terms in the body of a function, if the call passes data for an argument
     /// that is not declared `data`.
     pub drop_constants: bool,
     /// The stream of random numbers, or `None` if the program may not draw any.
@@ -38,7 +38,7 @@ pub struct Machine<'m> {
     pub(super) sink: &'m mut Sink<'m>,
 }
 
-/// The number of units of work between two checks of the interrupt. That much work takes some hundred microseconds.
+/// The interrupt is checked each time this many units of work are done. This work takes a few hundred microseconds.
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {

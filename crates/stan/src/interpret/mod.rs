@@ -1,7 +1,8 @@
 //! The reference evaluator, which executes a program on scalars as the language defines it. This evaluator is slow.
 //!
 //! The reference evaluator binds data and computes transformed data and generated quantities. Tests compare the fast
-//! engine with it. The two evaluators share no formulas, and this module does not depend on the expression graph.
+//! engine with the reference evaluator. The two evaluators share no formulas, and this module does not depend on the
+//! expression graph.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -140,7 +140,8 @@ pub struct BoundModel {
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
     generated: Vec<(VarId, Sized)>,
-    /// For each variable of the report, whether the variable is left out. Empty if no variable is left out.
+    /// For each variable that can be reported, states whether the report omits it. The list is empty if the report
+    /// omits no variable.
     left_out: Vec<bool>,
     dim: usize,
 }
@@ -205,8 +206,9 @@ impl BoundModel {
         &self.halt
     }
 
-    /// Returns the log density at the unconstrained point `z`. If `jacobian` is true, it includes the log-Jacobians
-    /// of the transforms. If `propto` is true, it omits the additive constants of `~` and `_lupdf`.
+    /// Returns the log density at the unconstrained point `z`. If `jacobian` is true, the log density includes the
+    /// log-Jacobians of the transforms. If `propto` is true, the log density omits the additive constants of `~` and
+    /// `_lupdf`.
     ///
     /// # Errors
     /// Fails if the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
@@ -399,8 +401,8 @@ impl BoundModel {
         )
     }
 
-    /// Returns text to append to an error message about NaN. The text lists the elements of the data that are NaN. The
-    /// text is empty if the message is not about NaN or if the data contain no NaN.
+    /// Returns a note for an error message about NaN. The note lists the elements of the data that are NaN. The note is
+    /// empty if the message is not about NaN or if the data contain no NaN.
     pub fn where_missing(&self, message: &str) -> String {
         const NAMED: usize = 3;
         if !message.contains("NaN") {

@@ -19,11 +19,12 @@ struct Interpreted<'a, 'm> {
     span: Span,
     /// Whether the last parameters are the ends of the interval of a differential equation.
     clocked: bool,
-    /// Whether the function returns residuals, and takes the derivatives with respect to time after the states.
+    /// Whether the function returns residuals. Such a function takes the derivatives of the states as its argument
+    /// after the states.
     implicit: bool,
     arrays: bool,
-    /// The error that ended the evaluation. If the function rejects, the solver only sees NaN, and it may avoid the
-    /// rejected point.
+    /// The error that ended the evaluation. If the function rejects, no error is recorded here: the solver receives
+    /// NaN, and it may continue at another point.
     error: Option<Box<EvalError>>,
 }
 

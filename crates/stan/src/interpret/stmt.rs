@@ -18,7 +18,7 @@ use crate::value::{Operand, Value};
 /// The largest size of one message, in bytes.
 const MESSAGE: usize = 1 << 20;
 
-/// A message, which is truncated and ends in `…` if it is longer than [`MESSAGE`].
+/// The text of one message. A text that is longer than [`MESSAGE`] is truncated and ends in `…`.
 #[derive(Default)]
 struct Short(String);
 
@@ -45,7 +45,7 @@ enum Flow {
 }
 
 impl Machine<'_> {
-    /// Runs statements. Variables that they declare remain in scope.
+    /// Runs statements. Variables that the statements declare remain in scope.
     ///
     /// # Errors
     /// Returns any error that occurs during the evaluation.

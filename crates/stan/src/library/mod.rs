@@ -160,17 +160,17 @@ pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span)
     made.map_err(|error| error.at(span))
 }
 
-/// The smallest number of rows and columns of a matrix whose factorisation takes more than a few milliseconds.
+/// Factorising a matrix takes more than a few milliseconds if it has at least this many rows and columns.
 const LONG_EXTENT: usize = 128;
 
-/// The smallest number of elements that take some tenths of a second to sort.
+/// Sorting at least this many elements takes a few tenths of a second.
 const LONG: usize = 1 << 22;
 
-/// The smallest number of elements that take some hundredths of a second to transform.
+/// A Fourier transform of at least this many elements takes a few hundredths of a second.
 const LONG_TRANSFORM: usize = 1 << 16;
 
-/// The smallest number of elements for which distribution functions may take seconds, because a series has up to a
-/// hundred million terms.
+/// A distribution function of at least this many elements may take seconds, because the series for one element may have
+/// a hundred million terms.
 const LONG_TAILS: usize = 256;
 
 fn is_long(value: &Value) -> bool {

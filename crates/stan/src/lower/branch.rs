@@ -21,7 +21,7 @@ struct Side<'g, T> {
     exits: Vec<(E<'g>, Option<Sym>)>,
 }
 
-/// The largest depth to which a sum is searched for the variable's old value.
+/// The search for the variable's old value descends at most this many levels into a sum.
 const ADDENDS: u32 = 64;
 
 /// Returns d if `x` was computed as `old + d`.

@@ -16,11 +16,11 @@ use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 use crate::value::ops;
 
-/// The evaluated indices, with the position and value of the index that differs between draws, if there is one.
+/// The evaluated indices. If an index differs between draws, its position and its value follow.
 type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
 
-/// The largest number of elements from which an index that differs between draws may choose. The graph computes all of
-/// these elements.
+/// An index that differs between draws may select from at most this many elements, because the graph computes all of
+/// them.
 const MOST_CHOICES: usize = 256;
 
 impl<'g> Lower<'_, 'g> {
@@ -191,8 +191,8 @@ impl<'g> Lower<'_, 'g> {
         .map_err(|e| e.at(expr.span))
     }
 
-    /// Returns the position and value of the index that differs between draws, if there is one. Only in reported values
-    /// may an index do so, and only one.
+    /// Evaluates the indices. If an index differs between draws, also returns the position and the value of this index.
+    /// At most one index may differ between draws, and only in reported values.
     fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<Indices<'g>> {
         if self.random.is_none() {
             return Ok((self.indices(indices)?, None));

@@ -2,13 +2,13 @@
 //! ∂ll(K a)`. All other quantities are computed from the mode. The derivatives of the likelihood are also built as
 //! graphs.
 //!
-//! The search applies Newton's method to `ll(K a) − ½ aᵀ K a`. In this form, a is as large as the likelihood's
-//! derivatives for any scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after the
-//! search. In these steps, only f depends on parameters, whereas the root and the inverse of the Jacobian at the root
-//! are constants. If the first k derivatives of a at the current parameters are correct, one such step makes the first
-//! k + 1 derivatives correct: if the parameters move by h, the error e becomes `(I − J⁻¹ ∂f) e`, whose first factor is
-//! of order h. Values, gradients and Hessian-vector products are therefore exact. Neither the n² parameters of the
-//! search nor its equations need derivatives.
+//! The search applies Newton's method to `ll(K a) − ½ aᵀ K a`. In this form, a has the magnitude of the likelihood's
+//! derivatives, whatever the scale of K. The derivatives of the root come from two chord steps `a ← a − J⁻¹ f(a)` after
+//! the search. In these steps, only f depends on parameters. The root, and the inverse of the Jacobian at the root, are
+//! constants. If the first k derivatives of a at the current parameters are correct, the derivative of order k + 1 is
+//! also correct after one such step: if the parameters move by h, the error e becomes `(I − J⁻¹ ∂f) e`, whose first
+//! factor is of order h. Values, gradients and Hessian-vector products are therefore exact. The graph does not
+//! differentiate the search, which has n² parameters.
 
 use jensen_graph::{Graph, NodeId, Op, SolverKind, evaluate, passes};
 
@@ -310,9 +310,9 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Builds the equations `a − ∂ll(K a)` (NaN if the likelihood is not finite), their Jacobian and the objective. The
-/// inputs are those of the likelihood's derivatives, except that a replaces θ. Unless K is known, it follows the first
-/// `m` parameters.
+/// Builds the equations `a − ∂ll(K a)`, their Jacobian and the objective. The equations are NaN if the likelihood is
+/// not finite. The inputs are those of the likelihood's derivatives, except that a replaces θ. If K is not known, its
+/// elements follow the first `m` parameters.
 fn equations(
     derivatives: &Graph,
     (n, m, block): (usize, usize, usize),
@@ -377,7 +377,7 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
 /// Returns whether the Hessian has entries outside its blocks. The function compares the product of the Hessian and a
 /// vector with the product of the blocks and the same vector, at a point where the Hessian is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
-    /// The smallest difference that is not rounding error, relative to the terms of a sum.
+    /// A difference is more than rounding error if it exceeds this number times the sum of the absolute terms.
     const TOLERANCE: f64 = 1e-6;
     let numbers = |count: usize, shift: f64| -> Vec<f64> {
         (0..count).map(|i| (1.7 * i as f64 + shift).sin()).collect()
@@ -407,8 +407,8 @@ fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     })
 }
 
-/// Returns whether the first or second derivatives of the Hessian's columns contain NaNs of their own. Such NaNs mark
-/// operations without further derivatives.
+/// Returns whether the first or second derivatives of the Hessian's columns contain constant NaNs that the Hessian
+/// itself does not contain. Such a NaN stands for the derivative of an operation that cannot be differentiated again.
 fn ends_early(derivatives: &Graph) -> bool {
     let marked = |graph: &Graph| {
         let is_marked = |id| {

@@ -62,8 +62,8 @@ pub struct LowerOptions {
     pub propto: bool,
     /// Whether to add the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// The largest number of nodes during construction. The number of executed statements and iterations is limited to
-    /// half of this number, but to no less than 10⁷.
+    /// The largest number of nodes during construction. The number of executed statements and iterations is also
+    /// limited. That limit is half of this number, but at least 10⁷.
     pub node_limit: usize,
 }
 
@@ -124,7 +124,8 @@ impl From<Box<EvalError>> for LowerError {
 
 const DEPTH_LIMIT: u32 = 1000;
 
-/// The largest number of executed statements and iterations, unless half of the node limit is larger.
+/// A program may execute at most this many statements and iterations. If half of the node limit is larger, that number
+/// is the limit instead.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// The number of steps between two checks of the interrupt.
@@ -226,8 +227,8 @@ struct Unrolled {
     apart: Option<EvalError>,
 }
 
-/// A `return` under a condition that depends on parameters. The code after it applies only to draws for which the
-/// condition does not hold.
+/// A `return` under a condition that depends on parameters. The code after the `return` applies only to draws for which
+/// the condition is false.
 struct Exit<'g> {
     /// A number that is 1 for draws where the function has returned.
     condition: E<'g>,
@@ -257,7 +258,7 @@ struct Lower<'p, 'g> {
     /// `None` where random numbers are not allowed.
     random: Option<random::Random>,
     address: Address,
-    /// Identifies the chain of calls that creates nodes. It is mixed into the provenance of these nodes.
+    /// Identifies the chain of calls that creates the current nodes. The provenance of each node includes this number.
     site_base: u32,
     depth: u32,
     steps: u64,

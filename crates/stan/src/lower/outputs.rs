@@ -35,8 +35,8 @@ pub struct LoweredOutputs {
 /// Builds the graph of the reported values.
 ///
 /// # Errors
-/// Fails if the program uses a construct that cannot be expressed in the graph, if it depends on a draw in a way that
-/// only the interpreter can follow, or if it fails for these data.
+/// Fails if the program uses a construct that cannot be expressed in the graph. Also fails if its control flow depends
+/// on a draw in a way that only the interpreter supports, or if the program fails for these data.
 pub fn lower_outputs(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     with_stack(|| lower_here(bound))
 }

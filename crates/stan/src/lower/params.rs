@@ -14,7 +14,7 @@ use crate::value::sized::{Part, Sized, parts};
 /// Returns the extents of a declared type.
 ///
 /// # Errors
-/// Fails for tuples, and for complex numbers, because their parts have separate extents.
+/// Fails for tuples and complex numbers, because the parts of such values have separate extents.
 pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
     let (array, inner) = ty.unwind();
     let leaf = match inner {

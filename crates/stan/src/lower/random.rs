@@ -18,7 +18,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// The largest number of stages. Each stage recomputes the results of the earlier stages, so many stages are slow.
+/// The largest number of stages. Each stage recomputes the results of the earlier stages, so a graph with many stages
+/// is slow.
 const MOST_STAGES: usize = 8;
 
 /// The smallest size of the first input. Later inputs are larger.
@@ -80,13 +81,13 @@ pub struct LibraryCall {
     pub function: BuiltinId,
     /// The arguments of the call.
     pub args: Vec<Argument>,
-    /// The index of the stage's result that is 0 for draws that skip the call.
+    /// The index of one of the stage's results. This result is 0 for draws that skip the call.
     pub taken: Option<usize>,
     /// The position in the inputs at which the graph receives the numbers.
     pub to: Numbers,
 }
 
-/// Calls whose arguments are known at the same time.
+/// Calls whose arguments are computed by the same evaluation of the graph.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     pub(super) calls: Vec<LibraryCall>,
@@ -96,7 +97,7 @@ pub(super) struct Stage {
 #[derive(Debug)]
 struct Input {
     node: NodeId,
-    /// The number of stages that must run before the numbers of the input are known.
+    /// The number of stages that must run before the input can be filled.
     level: usize,
     used: usize,
     len: usize,

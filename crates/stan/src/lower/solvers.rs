@@ -460,8 +460,7 @@ struct QuadratureNode<'h> {
     /// The signed distance of the point to the nearer limit, or NaN if a limit is infinite.
     distance: E<'h>,
     counts: E<'h>,
-    /// A number that is nonzero if the node lies between the limits and rounding does not move it onto one of the
-    /// limits.
+    /// A number that is nonzero if the node lies strictly between the limits after rounding.
     within: E<'h>,
 }
 

@@ -32,19 +32,19 @@ const TRIALS: [Invention; 4] = [
     },
 ];
 
-/// The number of interpreter steps, or of graph nodes, after which a trial is abandoned.
+/// A trial is abandoned after this many interpreter steps or graph nodes.
 const MOST: u64 = 1_000_000;
 
-/// The size of one value, in bytes, above which a trial with made-up data is abandoned.
+/// A trial with made-up data is abandoned if one value is larger than this many bytes.
 const ROOM: u64 = 256 << 20;
 
-/// The number of checks of the interrupt after which a trial is abandoned. A check occurs every few hundred steps.
+/// A trial is abandoned after the interrupt has been checked this many times. A check occurs every few hundred steps.
 const PATIENCE: u64 = 4_000;
 
 /// Returns the constructs of a correct program that lowering rejects. The program is lowered with several sets of
 /// made-up data that satisfy its declarations. If lowering rejects a construct for all of these data, the construct is
-/// an error. If lowering rejects it for only some of them, the construct is a warning. Made-up data for which the
-/// program fails for another reason are ignored.
+/// an error. If lowering rejects the construct for only some of these data, the construct is a warning. Made-up data
+/// for which the program fails for another reason are ignored.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
         &TRIALS[..1]
@@ -103,7 +103,8 @@ fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>
     }
 }
 
-/// The limits are low, but a program's `own` data may have any size that a fit allows.
+/// The limits are low, so that a trial is short. If `own` is true, the data are the program's own and may be as large
+/// as in a fit.
 fn interpreter(own: bool, seed: u64) -> Interpreter {
     let asked = AtomicU64::new(0);
     let limits = Limits::default();

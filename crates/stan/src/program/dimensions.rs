@@ -1,4 +1,4 @@
-//! Names the dimensions of variables after the variables that occur in their declared sizes.
+//! Names each dimension of a variable after the variable that its declaration uses as the size.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind}
 
 impl Program {
     /// Returns, for each variable, the names of the variables that its declaration uses as sizes. For `matrix[J, K] x`
-    /// and `array[J] vector[K] x`, these are `["J", "K"]`. A size has no name if it is any other expression, or if it
-    /// is itself a reported variable.
+    /// and `array[J] vector[K] x`, these are `["J", "K"]`. A size has no name if the expression is not a single
+    /// variable, or if this variable is itself reported.
     ///
     /// The map covers data, parameters, transformed parameters and generated quantities. Tuples and complex numbers are
     /// omitted, because the dimensions of their values differ from the declared dimensions.
@@ -29,7 +29,7 @@ impl Program {
     }
 }
 
-/// Variables of these blocks are known before any draw, so they are not part of a draw.
+/// Whether the variables of a block are known before any draw.
 fn known(block: BlockKind) -> bool {
     matches!(block, BlockKind::Data | BlockKind::TransformedData)
 }

@@ -143,7 +143,8 @@ impl Stmt {
         }
     }
 
-    /// Visits the expressions of the statement itself and their subexpressions, but not those of contained statements.
+    /// Visits the expressions of the statement and their subexpressions, but does not enter the statements that it
+    /// contains.
     pub fn visit_exprs<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match &self.kind {
             StmtKind::Decl(decl) => decl.visit(see),

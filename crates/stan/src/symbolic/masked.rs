@@ -10,7 +10,7 @@ use jensen_graph::ElemOp;
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
 
-/// Returns `e` as argument number `which` of `op`, with a valid number for draws that skip the branch.
+/// Returns `e`, but with a valid number for draws that skip the branch. `e` is argument number `which` of `op`.
 pub(super) fn argument<'g>(op: ElemOp, which: usize, e: E<'g>) -> E<'g> {
     let Some(taken) = e.tape.taken.get() else {
         return e;

@@ -2,11 +2,12 @@
 //!
 //! [`E`] and `jensen_graph::Expr` both wrap a node and overload operators, but they serve different languages. `Expr`
 //! is for log densities that are written in Rust. It owns its graph, marks each node with the caller's line, and keeps
-//! the first error together with that line. [`E`] is for Stan programs. Its nodes carry their location in the program.
-//! [`E`] protects arguments on the side of a branch that is not taken (`masked`), and it simplifies the argument of
-//! `log`. If the arguments of an operation are known for each record, it evaluates the operation immediately. In an
-//! unrolled loop, it keeps known factors of a product even if they are 0 or 1, so that the iterations can be merged
-//! again. Both types use the operations of `jensen_graph`, which define shapes, values and derivatives.
+//! the first error together with that line. [`E`] is for Stan programs. The nodes of an [`E`] carry their location in
+//! the program. [`E`] protects arguments on the side of a branch that is not taken (`masked`), and it simplifies the
+//! argument of `log`. If the arguments of an operation are known for each record, [`E`] evaluates the operation
+//! immediately. In an unrolled loop, [`E`] keeps known factors of a product even if they are 0 or 1, so that the
+//! iterations can be merged again. Both types use the operations of `jensen_graph`, which define shapes, values and
+//! derivatives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -30,16 +31,17 @@ pub struct Tape {
     pub taken: Cell<Option<NodeId>>,
     /// The values to which the program gives a location and a scale.
     pub scattered: RefCell<Vec<Scattered>>,
-    /// Pairs of values and a vector that was rotated to compute them. If the vector has location 0 and the same scale
-    /// for all elements, so do the values.
+    /// Each pair contains a value and the vector from which a rotation computed it. If all elements of the vector have
+    /// location 0 and the same scale, then so do the elements of the value.
     pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
     /// The known facts about containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
     /// The number of records, if the data are exchangeable.
     pub records: Cell<Option<usize>>,
-    /// The first operation since the last check that cannot be applied to one value per record.
+    /// The first unsupported operation since the last check. An operation is unsupported if it cannot be applied to one
+    /// value per record.
     pub fault: RefCell<Option<&'static str>>,
-    /// The interrupt, and the largest number of nodes. Calls that add nodes for each element check both.
+    /// The interrupt, and the largest number of nodes. A call that adds nodes for each element checks both limits.
     pub limits: RefCell<(Halt, Option<usize>)>,
     /// The placeholder that [`Tape::no_form`] returns, and the number of records for which it was created.
     nothing: Cell<Option<(usize, NodeId)>>,
@@ -317,8 +319,8 @@ impl<'g> E<'g> {
         sin => Sin;
         /// Returns arctan x.
         atan => Atan;
-        /// Returns x if x is finite and 0 otherwise, and has derivative zero. A log-sum-exp uses this value as a shift
-        /// on which its result does not depend.
+        /// Returns x if x is finite, and 0 otherwise. The derivative is zero. A log-sum-exp subtracts this value before
+        /// it computes exponentials, and adds it again afterwards.
         pivot => Pivot;
         /// Returns x, but with derivative zero.
         held => Held;
@@ -341,8 +343,8 @@ impl<'g> E<'g> {
         fmax => Fmax;
     }
 
-    /// Returns log x. If x was computed as an exponential, also through selections and concatenations, the result is
-    /// the exponent.
+    /// Returns log x. If x was computed as an exponential, the result is the exponent. The function also simplifies the
+    /// logarithm of selected elements of an exponential, and of concatenations of exponentials.
     pub fn log(self) -> Self {
         let (op, args) = {
             let g = self.tape.graph.borrow();
@@ -443,8 +445,8 @@ impl<'g> E<'g> {
         }
     }
 
-    /// Returns the numbers that [`data`](Self::data) returns, together with their positions. Numbers of records that
-    /// skip the current code are left out.
+    /// Returns the numbers that [`data`](Self::data) returns, each with its position. If a record skips the current
+    /// code, its number is left out.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();

@@ -371,8 +371,8 @@ fn simplex<'g>(tape: &'g Tape, z: E<'g>, n: usize) -> (E<'g>, E<'g>) {
     (theta, logs.sum() + 0.5 * (n as f64).ln())
 }
 
-/// The largest number of rows of a correlation matrix for which the sums of v are computed as a product with masks, one
-/// for each position.
+/// If a correlation matrix has at most this many rows, the sums of v are computed as a product with a matrix of masks.
+/// Each mask selects the elements of v for one position.
 const MASKED: usize = 16;
 
 /// Returns the Cholesky factor of a correlation matrix with canonical partial correlations tanh z. If `matrix` is

@@ -12,12 +12,12 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// The number of elements between two checks of the interrupt. Processing these elements takes about as long as one
-/// check.
+/// The interrupt is checked each time this many elements are processed. Processing these elements takes about as long
+/// as one check.
 const ASK_EVERY: usize = 256;
 
-/// The largest number of elements of a container that an unrolled loop handles element by element. The copies of the
-/// loop body can then be recognised and merged again.
+/// An unrolled loop handles a container element by element if the container has at most this many elements. The copies
+/// of the loop body can then be recognised and merged again.
 pub const SHORT: usize = 16;
 
 /// The shape of a container of reals that is not an array, or of the elements of an array of such containers.
@@ -318,7 +318,7 @@ impl Sym {
         })
     }
 
-    /// Creates a container from these elements. If all of them are known, so is the container.
+    /// Creates a container from these elements. If all elements are known, the container is a known value.
     pub fn cells(dims: Dims, cells: Vec<Cell>) -> Sym {
         let known = |cell: &Cell| match cell {
             Cell::Const(x) => Some(*x),
@@ -533,8 +533,9 @@ impl Sym {
         })
     }
 
-    /// Returns whether the elements should be handled separately. This is the case if the value has one value per
-    /// record, or if it is short and is either stored element by element or used inside an unrolled loop.
+    /// Returns whether the elements should be handled separately. The elements of a value with one value per record are
+    /// handled separately. So are the elements of a short value if it is stored element by element or used inside an
+    /// unrolled loop.
     pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {

@@ -359,7 +359,7 @@ pub struct Function {
     pub name: Ident,
     /// The arguments of the function.
     pub params: Vec<Param>,
-    /// The body, or `None` for a declaration without one.
+    /// The body of the function, or `None` for a declaration without a body.
     pub body: Option<Vec<Stmt>>,
     /// The location of the function, from its result type to its end.
     pub span: Span,

@@ -9,9 +9,9 @@ use crate::source::{FileId, SourceFile, Span};
 pub trait IncludeResolver {
     /// Returns the text of an included file, or the reason why there is none.
     ///
-    /// `path` is relative, uses `/` as the separator, and stays within the directory in which it is looked up. Before
-    /// this call, paths are rejected if they have a drive or if `..` leads out of the directory, and a leading `/` is
-    /// removed.
+    /// `path` is relative, uses `/` as the separator, and stays within the directory in which it is looked up. The
+    /// lexer rejects a path before this call if it names a drive or if `..` leads out of the directory. The lexer also
+    /// removes a leading `/`.
     fn resolve(&self, path: &str) -> Result<String, String>;
 }
 
@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 1 << 26;
 
 /// The tokens of a program, and the files from which they come.
 pub struct Lexed {
-    /// The tokens. The last one is a [`TokenKind::Eof`].
+    /// The tokens. The last token is a [`TokenKind::Eof`].
     pub tokens: Vec<Token>,
     /// The main file, followed by the included files in order of inclusion.
     pub files: Vec<SourceFile>,
@@ -70,7 +70,8 @@ struct Lexer<'a> {
     includes: &'a dyn IncludeResolver,
     out: Lexed,
     bytes: usize,
-    /// The paths of the files that are currently being included, which serve to detect cycles.
+    /// The paths of the files that are currently being included. A file that includes itself is detected from this
+    /// list.
     stack: Vec<String>,
     hash_reported: bool,
 }

@@ -40,7 +40,7 @@ struct Old<'a> {
     text: &'a str,
     tokens: Vec<(TokenKind, Range<usize>)>,
     known: &'a dyn Fn(&str) -> bool,
-    /// The densities that the program defines as `…_log`, with their names in today's syntax.
+    /// The densities that the program defines under names that end in `_log`, each with its name in today's syntax.
     densities: BTreeMap<String, String>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Old<'a> {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
 
-    /// Whether a type begins at this token that declares an array in the old syntax.
+    /// Whether this token starts a type that declares an array in the old syntax.
     fn is_old_type(&self, at: usize) -> bool {
         if !self.kind(at).starts_type() || self.kind(at) == TokenKind::Array {
             return false;
@@ -127,7 +127,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// The type consists of a keyword, bounds and sizes. Array brackets do not belong to it.
+    /// The type consists of a keyword, bounds and sizes. Array brackets do not belong to the type here.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {
@@ -245,7 +245,7 @@ impl<'a> Old<'a> {
         self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
-    /// Calls of the function that is being defined need a bar.
+    /// Writes the name of a function at its definition, in today's syntax, and returns the position after the name.
     fn defined(&self, at: usize, out: &mut String) -> usize {
         if self.kind(at) != TokenKind::Ident || self.kind(at + 1) != TokenKind::LParen {
             return at;

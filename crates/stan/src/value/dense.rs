@@ -1,5 +1,5 @@
-//! Dense linear algebra. Small matrices use the plain code in this file, which is also the reference in tests of the
-//! fast engine. Large matrices use [`large`].
+//! Dense linear algebra. Small matrices use the plain code in this file. Tests of the fast engine also compare with
+//! this code. Large matrices use [`large`].
 
 use jensen_math::complex;
 use jensen_math::large::{self, LARGE, Triangle};

@@ -22,7 +22,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The evaluation reached a limit on steps, time or nodes. An evaluation with a higher limit might succeed.
     Limit,
-    /// Calls are nested too deeply, a value is too large, or a call has more terms than any time limit allows.
+    /// Calls are nested too deeply, a value is too large, or a call has too many terms. A higher limit on steps or time
+    /// does not help.
     Excess,
     /// The log density is not a sum over exchangeable records.
     Records,
@@ -92,7 +93,7 @@ impl FnError {
         }
     }
 
-    /// Creates the error for an evaluation that exceeds a limit that cannot be raised.
+    /// Creates the error for an evaluation that exceeds a fixed limit, which the caller cannot raise.
     pub fn excess(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Excess,
@@ -156,7 +157,7 @@ impl Halt {
 
     /// Runs long calls on threads that `start` creates, so that an interrupted evaluation can abandon such a call.
     /// Separate threads are necessary because calls such as factorisations do not check the interrupt. An abandoned
-    /// call continues until it finishes or the process ends.
+    /// call continues to run until its result is complete or the process ends.
     pub fn apart(self, start: Start) -> Self {
         Self {
             apart: Some(start),
@@ -216,7 +217,7 @@ impl fmt::Debug for Halt {
     }
 }
 
-/// The limits of an evaluation. An evaluation that exceeds one of them ends with [`ErrorKind::Limit`] or
+/// The limits of an evaluation. An evaluation that exceeds one of these limits ends with [`ErrorKind::Limit`] or
 /// [`ErrorKind::Excess`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -255,8 +256,8 @@ pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResu
     Ok(())
 }
 
-/// The largest number of terms that one call of a library function may add or multiply. A call with so many terms takes
-/// a fraction of a second.
+/// One call of a library function may add or multiply at most this many terms. A call with this many terms takes a
+/// fraction of a second.
 pub const MAX_TERMS: f64 = 4e6;
 
 /// Fails if a call of the function `what` has too many terms.

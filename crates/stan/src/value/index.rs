@@ -139,8 +139,8 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
     }
 }
 
-/// Returns the part of `value` that `idx` selects. `ty` is the type of that part, and it determines the element type of
-/// an empty array. If `ty` is `None`, an empty array is a [`Value::Array`].
+/// Returns the part of `value` that `idx` selects. `ty` is the type of that part, which is necessary if the part is an
+/// empty array. If `ty` is `None`, an empty array is returned as a [`Value::Array`].
 ///
 /// # Errors
 /// Fails if an index is out of bounds.

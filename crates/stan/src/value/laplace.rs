@@ -3,6 +3,6 @@
 /// The tolerance of the search for the mode.
 pub const TOLERANCE: f64 = 1.490_12e-8;
 
-/// The settings that follow the tolerance: the largest number of steps, the solver, the largest number of steps of a
-/// line search, and whether other solvers may follow.
+/// The settings that follow the tolerance: the largest number of steps, the solver, the largest number of steps in a
+/// line search, and whether other solvers are tried if the first one fails.
 pub const COUNTS: [i32; 4] = [500, 1, 1000, 1];

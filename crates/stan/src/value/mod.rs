@@ -347,9 +347,9 @@ impl Value {
         }
     }
 
-    /// Appends all numbers to `out` in column-major order over all dimensions, in which the first index varies fastest,
-    /// as in Stan's CSV files. A complex number contributes its real and its imaginary part. Arrays of tuples are not
-    /// supported.
+    /// Appends all numbers to `out` in column-major order over all dimensions, as in Stan's CSV files. In this order,
+    /// the first index varies fastest. A complex number contributes its real and its imaginary part. Arrays of tuples
+    /// are not supported.
     pub fn push_column_major(&self, out: &mut Vec<f64>) {
         let mut dims = Vec::new();
         let mut value = self;
@@ -634,9 +634,9 @@ impl Deref for Operand {
     }
 }
 
-/// Returns the storage positions of an array with these extents in the order of Stan's CSV files, in which the first
-/// index varies fastest. Each array element consists of `inner` numbers, which are already in that order. Groups of
-/// `unit` numbers stay together.
+/// Returns the storage positions of an array with the extents `dims`, in the order of Stan's CSV files. In this order,
+/// the first index varies fastest. Each array element consists of `inner` numbers, which are stored in this order.
+/// Groups of `unit` consecutive numbers stay together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {

@@ -257,7 +257,8 @@ fn compare(op: BinaryOp, a: f64, b: f64) -> FnResult<Value> {
     Ok(Value::Int(i32::from(holds)))
 }
 
-/// Computes `a op b`. The operators `&&` and `||` do not short-circuit here, because both values are already known.
+/// Computes `a op b`. For the operators `&&` and `||`, the caller has already evaluated both operands, so there is no
+/// short circuit.
 ///
 /// # Errors
 /// Fails if the sizes of the operands do not match, if an `int` overflows or is divided by zero, or if a matrix is

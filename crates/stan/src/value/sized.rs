@@ -183,11 +183,11 @@ impl Sized {
     }
 }
 
-/// A part of a declared value. The part is not a tuple, and `path` leads to it.
+/// A part of a declared value. No part is a tuple. The field `path` leads from the value to the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'p> {
-    /// The suffix of the variable's name. For a component of a tuple it is a suffix such as `:1` or `.2:1`, as in
-    /// Stan's CSV files. Otherwise it is empty.
+    /// The suffix that the part adds to the variable's name. For a component of a tuple, the suffix is `:1` or `.2:1`,
+    /// for example, as in Stan's CSV files. For any other variable, the suffix is empty.
     pub suffix: String,
     /// The type of the part.
     pub ty: Sized,

@@ -7,7 +7,8 @@ use crate::program::BuiltinId;
 use crate::value::Value;
 use jensen_math::special::gauss;
 
-/// Computes the integral by panels in a variable that stretches both ends, which may be infinite.
+/// Computes the integral panel by panel, after a change of variable that stretches both ends of the interval. The
+/// interval may be infinite.
 fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
     let g = |t: f64| match (low.is_finite(), high.is_finite()) {
         (true, true) => {

@@ -1,7 +1,8 @@
 //! Tests random numbers against their distributions.
 //!
-//! Seeds are fixed. Each comparison allows five standard errors, which a correct sampler exceeds with probability
-//! 6·10⁻⁷. With about 150 comparisons, the probability of a false alarm with a fresh seed is 10⁻⁴.
+//! Seeds are fixed. Each comparison allows a deviation of five standard errors. A correct sampler exceeds this
+//! deviation with probability 6·10⁻⁷. There are about 150 comparisons, so a new seed causes a false alarm with
+//! probability 10⁻⁴.
 
 use super::{last_count, parameters, random};
 use crate::distributions::univariate;

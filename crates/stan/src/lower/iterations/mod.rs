@@ -1,11 +1,12 @@
-//! Vectorises the iterations of a loop. The body is lowered only once, and each scalar in it becomes a vector over the
-//! iterations.
+//! Vectorises the iterations of a loop. The body is lowered only once, and each scalar in the body becomes a vector
+//! over the iterations.
 //!
 //! During lowering, the values in the body are columns with one value per iteration, like the columns of exchangeable
-//! records. Each iteration selects its own data, and conditions on data become masks. Afterwards, every column that is
-//! still needed becomes a plain vector ([`plain`]), so the result is the graph of a vectorised program. If an iteration
-//! needs a result of an earlier iteration, or if the body has no vectorised form, this work is discarded and the loop
-//! is unrolled. Unrolling also finds the iteration that causes an error.
+//! records. Each iteration selects its own data. Conditions on data become masks, which exclude iterations from a part
+//! of the body. Afterwards, every column that is still needed becomes a plain vector ([`plain`]), so the result is the
+//! graph of a vectorised program. If an iteration needs a result of an earlier iteration, or if the body has no
+//! vectorised form, this work is discarded and the loop is unrolled. Unrolling also finds the iteration that causes an
+//! error.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -37,7 +38,7 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 /// Loops with fewer iterations are unrolled.
 const FEW: usize = 48;
 
-/// The largest number of iterations of inner loops that are unrolled within the iterations of the outer loop.
+/// An inner loop with at most this many iterations is unrolled within each iteration of the outer loop.
 const SHORT: usize = 48;
 
 /// The largest number of iterations that are vectorised together.
@@ -46,13 +47,14 @@ const MOST: usize = 1 << 30;
 pub(super) struct Iterations<'g> {
     count: usize,
     plain: HashMap<NodeId, NodeId>,
-    /// The mask of the code that surrounds the loop.
+    /// The mask that applies to the code around the loop.
     taken: Option<NodeId>,
-    /// The number of pending returns in the code that surrounds the loop.
+    /// The number of returns that are pending at the start of the loop.
     exits: usize,
     /// Terms of the log density that are already summed over the iterations.
     finished: Vec<E<'g>>,
-    /// Elements of containers that were read before they were written: their positions and placeholders.
+    /// Elements of containers that were read before they were written. Each entry contains the variable, the positions
+    /// and the placeholder.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
     level: u32,
 }
@@ -75,7 +77,7 @@ impl Iterations<'_> {
 pub(super) struct Turning<'g> {
     /// The current iterations, outermost first.
     iterations: Vec<Iterations<'g>>,
-    /// The number of loops that have been vectorised so far. It determines the level of the next loop.
+    /// The number of loops that have been vectorised so far. This number determines the level of the next loop.
     levels: u32,
     pub(super) turned: bool,
     /// The loops that must be unrolled, by the location of their body, with the reason.
@@ -406,7 +408,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Whether there is a pending return or a mask between the current code and the iterations.
+    /// Whether a condition or a pending return inside the loop excludes iterations from the current code.
     fn masked(&self) -> bool {
         self.turning.iterations.last().is_none_or(|iterations| {
             self.tape.taken.get() != iterations.taken || self.exits.len() > iterations.exits
@@ -433,7 +435,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave the enclosing code before that code is completed.
+/// Whether a statement may leave the enclosing loop or function early.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

@@ -75,7 +75,7 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// Lowers a branch on data whose sides only add to the log density. Each side is lowered for its own iterations.
-    /// Returns whether the statement is such a branch.
+    /// Returns false if the statement is not such a branch.
     pub(in crate::lower) fn parted(
         &mut self,
         c: E<'g>,
@@ -110,8 +110,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(true)
     }
 
-    /// Runs `body` for inner iterations that each belong to one outer iteration, and sums its values for each outer
-    /// iteration.
+    /// Runs `body` for inner iterations. `owner` contains the outer iteration to which each inner iteration belongs.
+    /// The values of `body` are summed separately for each outer iteration.
     pub(super) fn deeper(
         &mut self,
         owner: &[u32],
@@ -240,7 +240,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Returns one total, or a plain vector with one sum per outer iteration.
+    /// Returns the sum of each term over all iterations, or separately for each outer iteration, as a plain vector.
     fn added_up(
         &mut self,
         terms: Vec<NodeId>,

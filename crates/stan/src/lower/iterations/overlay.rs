@@ -3,9 +3,9 @@
 //! An outer scalar is represented by a placeholder for its value after the previous iteration. After the loop, the
 //! scalar has either increased by a sum over the iterations, or it has the value from the last iteration, which does
 //! not depend on the placeholder. An outer container is represented by an overlay, which stores the indexed positions
-//! together with their values. An iteration may overwrite a position that no other iteration uses. If iterations share
-//! a position, they may only add to its value. A variable that is used in any other way is a state that each iteration
-//! passes to the next.
+//! together with their values. An iteration may overwrite a position that no other iteration uses. If several
+//! iterations use a position, they may only add to the value at this position. A variable that is used in any other way
+//! is a state that each iteration passes to the next.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -25,10 +25,10 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// The largest number of elements that iterations write individually.
+/// Iterations may write at most this many elements of a container individually.
 const MOST_CELLS: usize = 4096;
 
-/// The largest number of positions that iterations access, over all iterations and elements.
+/// The largest number of accessed positions, counted over all iterations and elements.
 const MOST_POSITIONS: usize = 200_000_000;
 
 pub(super) struct Part {
@@ -68,7 +68,7 @@ enum Did {
 
 pub(super) struct Changed<'g> {
     pub(super) var: VarId,
-    /// The previous value, if the scalar has grown.
+    /// The previous value, if the iterations add to the scalar.
     pub(super) before: Option<Sym>,
     /// The value that each iteration adds or assigns.
     pub(super) by: E<'g>,
@@ -447,7 +447,8 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Positions that iterations do not share get their previous values.
+    /// Replaces the placeholders of elements that were read before they were written. If no two iterations read the
+    /// same position, the placeholder becomes the previous values at these positions.
     pub(super) fn resolve_reads(&mut self) -> FnResult<()> {
         let (reads, level) = match self.turning.iterations.last_mut() {
             Some(iterations) => (std::mem::take(&mut iterations.reads), iterations.level),
@@ -639,7 +640,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(whole)
     }
 
-    /// Fails if a root depends on the result of a previous iteration.
+    /// Fails if one of the nodes `roots` depends on the result of a previous iteration.
     pub(super) fn no_stand_ins(&self, roots: &[NodeId]) -> FnResult<()> {
         let Some(first) = self.turning.stand_ins.keys().min() else {
             return Ok(());
@@ -674,7 +675,8 @@ fn injective(positions: &[u32], size: usize) -> bool {
         .all(|o| !std::mem::replace(&mut seen[*o as usize], true))
 }
 
-/// Whether every position is written in only one way, and read only by the iterations that write it.
+/// Whether each position is written in only one way, which is either one assignment or only additions, and is read only
+/// by the iterations that write it.
 fn apart(log: &[&Logged], size: usize) -> bool {
     let kind = |logged: &Logged| matches!(logged.did, Did::Added(_));
     let same = |a: &Logged, b: &Logged| {

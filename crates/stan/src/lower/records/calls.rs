@@ -16,8 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions that act on each record's own part of the arguments. Applied to one record instead of all records, they
-/// return that record's part of the result.
+/// Functions that compute each record's part of the result from the same record's part of the arguments. A call for a
+/// single record therefore returns this record's part of the result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
@@ -279,7 +279,8 @@ impl Lower<'_, '_> {
         Some(value.map(|one| Sym::Records(Rc::new(one))))
     }
 
-    /// The result, such as a mean, does not belong to any single record.
+    /// Calls a function that needs all records together, such as the mean over the records. Its result does not belong
+    /// to a single record.
     fn of_all_data(&mut self, id: BuiltinId, args: &[Sym], span: Span) -> Eval<Sym> {
         let axis = self.axis.as_ref();
         let values: Option<Vec<Value>> = args
@@ -385,7 +386,8 @@ fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     }
 }
 
-/// Whether the records are the outcomes of a multivariate density, as opposed to the elements of one outcome.
+/// Whether each record is one outcome of a multivariate density. Otherwise the records are the elements of a single
+/// outcome.
 fn sums_over_records(over: OverRecords, args: &[Sym]) -> bool {
     let many = |dims: &Dims| !dims.array.is_empty() && dims.leaf != Leaf::Scalar;
     args.iter().enumerate().all(|(i, arg)| match arg {

@@ -235,7 +235,8 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Returns the extents of the part that the indices select, its offsets, and their increments in each iteration.
+    /// Returns the extents of the part that the indices select, the offsets of its elements, and for each iteration the
+    /// number to add to these offsets.
     pub(in crate::lower) fn positions(
         &mut self,
         dims: &Dims,
@@ -369,7 +370,8 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Returns the offsets that all records share, in storage order of the part, and the increments of each record.
+/// Returns the offsets that all records share, in the storage order of the part, and for each record the number to add
+/// to these offsets.
 fn positions_of(dims: &Dims, positions: &[RecordPos]) -> (Vec<usize>, Vec<u32>) {
     let strides = dims.strides();
     let depth = dims.array.len();

@@ -17,8 +17,8 @@ struct Carried {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Returns whether the loop visits all records. Fails if it visits only some records, or if the number of
-    /// iterations depends on the record.
+    /// Returns whether the loop visits all records. Fails if the loop visits only some records, or if the number of
+    /// iterations differs between records.
     pub(in crate::lower) fn over_records(&mut self, lower: &Expr, upper: &Expr) -> Eval<bool> {
         let (from, to) = (self.expr(lower)?, self.expr(upper)?);
         if matches!(from, Sym::Int(1)) && self.is_count(&to) {
@@ -142,8 +142,9 @@ impl<'g> Lower<'_, 'g> {
         Ok(carried)
     }
 
-    /// Returns the variable's previous value, a sum to which each record has added, or the last record's value, which
-    /// the program must not read.
+    /// Returns the value of the variable after the loop. If the loop does not change the variable, this is the previous
+    /// value. If the records add to the variable, the result includes their sum. If each record assigns its own value,
+    /// the result is a placeholder, and the program must not read it.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);

@@ -1,11 +1,11 @@
 //! Lowers a program once for all its exchangeable records, and separates the prior from the likelihood.
 //!
-//! A container whose leading extent is the number of records becomes a [`Sym::Records`]. Its value is the container for
-//! a single record, whose elements are columns with one value per record. An operation on a single record therefore
-//! applies to all records. The body of a loop over the records is lowered only once, and densities and sums become sums
-//! over the records. Any other operation that combines records is rejected, and the error contains the location of the
-//! operation. The resulting log density is linear in its sums over the records. The sums over the records form the
-//! likelihood, and the remaining terms form the prior.
+//! A container whose leading extent is the number of records becomes a [`Sym::Records`]. A [`Sym::Records`] stores the
+//! container for a single record. Each element of that container is a column with one value per record. An operation on
+//! a single record therefore applies to all records. The body of a loop over the records is lowered only once, and
+//! densities and sums become sums over the records. Any other operation that combines records is rejected, and the
+//! error contains the location of the operation. The resulting log density is linear in its sums over the records. The
+//! sums over the records form the likelihood, and the remaining terms form the prior.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -444,7 +444,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Returns the terms that `body` adds to the log density for each record, summed over the records.
+    /// Sums the terms that `body` adds to the log density over the records, and adds the sum instead.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -588,7 +588,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// The part has one value per record unless it belongs to a single record.
+    /// Converts the part to a container with one element per record, unless the path selects a single record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {

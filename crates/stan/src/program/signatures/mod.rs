@@ -63,8 +63,8 @@ impl BuiltinId {
     }
 }
 
-/// `passed` contains the types of the passed functions, in the order of the function parameters. Returns `None` if they
-/// do not match the signature.
+/// `passed` contains the types of the passed functions, in the order of the function parameters. Returns `None` if the
+/// passed functions do not match the signature.
 pub(crate) fn instantiate(id: BuiltinId, passed: &[&FunctionType]) -> Option<FunctionType> {
     table::instantiate(id.pattern(), passed)
 }

@@ -1,4 +1,4 @@
-//! Parses `library.sig`, a file that explains its own notation.
+//! Parses `library.sig`. The comments at the start of this file explain the notation.
 //!
 //! The table is part of the source code, so a mistake in the table is a bug and causes a panic. The tests expand every
 //! line.
@@ -265,7 +265,8 @@ fn named(word: &str, variable: &str) -> Type {
     }
 }
 
-/// The mark stays in a function type, because there it constrains the passed function.
+/// Keeps the mark `data` of a parameter in a function type, because the mark restricts the functions that a call may
+/// pass.
 fn function_param(param: ParamType, text: &str) -> ParamType {
     let level = if text.starts_with("data ") {
         Level::Data

@@ -158,7 +158,7 @@ fn log<'g>((a, b): Z<'g>) -> Z<'g> {
     (a.op2(ElemOp::Hypot, b).log(), b.op2(ElemOp::Atan2, a))
 }
 
-/// The root has a non-negative real part. The smaller of its two parts is computed from the larger one, without
+/// The root has a non-negative real part. The smaller part of the root is computed from the larger part, without
 /// cancellation.
 fn sqrt<'g>((a, b): Z<'g>) -> Z<'g> {
     let zero = a.num(0.0);

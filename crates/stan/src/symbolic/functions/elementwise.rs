@@ -227,12 +227,12 @@ pub fn logit(x: E<'_>) -> E<'_> {
         .unwrap_or_else(|| x.op1(ElemOp::Logit))
 }
 
-/// The value below which an incomplete gamma function equals the first term of its series.
+/// For arguments below this value, an incomplete gamma function equals the first term of its series.
 const TINY: f64 = 1e-30;
 
-/// `op` is the logarithm of a regularised incomplete gamma function. The derivative of `op` cannot be used at zero and
-/// far from zero. For small x, `near` computes the function from the first term of P's series, xᵃ / Γ(a + 1). For large
-/// x, where the function is flat, a constant replaces it.
+/// `op` is the logarithm of a regularised incomplete gamma function. The derivative of `op` is not usable at zero or
+/// for large x. For small x, `near` computes the function from the first term of the series of P, xᵃ / Γ(a + 1). For
+/// large x, the function is constant, so its limit is used.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
@@ -245,7 +245,8 @@ fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<
     )
 }
 
-/// The logarithm has no finite derivative at 0 and 1. There, the first term of the function's series replaces it.
+/// Builds the regularised incomplete beta function as the exponential of its logarithm. At 0 and 1, the derivative of
+/// the logarithm is not finite, so the function is computed from the first term of its series.
 fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     if x.inv_logit_argument().is_some() {
         return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();

@@ -81,7 +81,7 @@ fn tuple<const N: usize>(parts: [Sym; N]) -> Sym {
     Sym::Tuple(Rc::new(parts.to_vec()))
 }
 
-/// A matrix that reflections have reduced to upper triangular form, with the orthogonal factor and the diagonal. The
+/// The result of a reduction by reflections: the upper triangular matrix, the orthogonal factor and the diagonal. The
 /// signs of the diagonal may differ from Stan's.
 struct Reflected<'g> {
     q: E<'g>,
@@ -164,9 +164,9 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(det.into())
 }
 
-/// Returns U, the singular values and V from the eigenvectors of the symmetric matrix with the off-diagonal blocks A
-/// and Aᵀ. The eigenvalues of that matrix are the singular values and their negatives. Small singular values remain
-/// accurate.
+/// Returns U, the singular values and V. The function computes the eigenvectors of the symmetric matrix with the
+/// off-diagonal blocks A and Aᵀ. The eigenvalues of this matrix are the singular values and their negatives. Small
+/// singular values remain accurate in this computation.
 fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let (m, n) = cx.extents(a)?;
     let (k, size) = (m.min(n), m + n);
@@ -203,7 +203,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     ))
 }
 
-/// Computes a decomposition of a complex matrix. Returns `None` if the function is no such decomposition.
+/// Computes a decomposition of a complex matrix. Returns `None` if the function is not a decomposition.
 ///
 /// # Errors
 /// Fails if the function needs a square matrix and the argument is not square.
@@ -232,7 +232,8 @@ pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     }))
 }
 
-/// Uses the Hermitian matrix whose off-diagonal blocks are A and Aᴴ, as [`svd`] does.
+/// Computes the decomposition from a Hermitian matrix with the off-diagonal blocks A and Aᴴ, as [`svd`] does from a
+/// symmetric matrix.
 fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let [re, im] = a.as_complex();
     let (m, n) = cx.extents(&re)?;
@@ -261,8 +262,9 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Returns the positions of the elements of an m × n matrix in a square matrix with m + n rows, which contains the
-/// matrix above the diagonal and its transpose below it.
+/// Returns where the elements of an m × n matrix are stored in a square matrix with m + n rows. The first list contains
+/// the positions of the transpose, which is below the diagonal. The second list contains the positions of the matrix,
+/// which is above the diagonal.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [

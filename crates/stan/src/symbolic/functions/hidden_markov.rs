@@ -8,8 +8,8 @@ use crate::value::error::FnResult;
 pub const TABLE: &[(&str, Build)] = &[("hmm_marginal", marginal)];
 
 /// Computes the log likelihood by forward filtering. The arguments are the log likelihoods of the states at each time,
-/// the transitions and the initial probabilities. The filtered probabilities are rescaled at each time, so that
-/// probabilities that the next time needs do not underflow.
+/// the transitions and the initial probabilities. The filtered probabilities are rescaled at each time. Otherwise the
+/// probabilities would underflow in a long series.
 fn marginal(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let ((states, times), n) = (cx.extents(&args[0])?, cx.square(&args[1])?);
     if states != n || args[2].dims()?.size() != n {

@@ -6,8 +6,8 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// The largest number of elements of a left factor for which a product is expanded into scalars, if the elements of the
-/// factor are handled separately.
+/// A product is expanded into scalars if its left factor has at most this many elements and the elements are handled
+/// separately.
 const SMALL: usize = 16;
 
 /// The functions that this file defines.

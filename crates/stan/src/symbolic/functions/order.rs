@@ -28,7 +28,8 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
 /// Builds the n × n matrix whose element (k, i) is 1 if element i has rank k. Equal elements keep their order. The
 /// function fails if the matrix would be too large.
 fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResult<E<'g>> {
-    /// The memory per element of the matrix in bytes. It includes intermediate values for several draws at a time.
+    /// The memory that each element of the matrix needs, in bytes. This includes the intermediate values of the draws
+    /// that are evaluated together.
     const BYTES: usize = 128;
     let elements = (n as f64).powi(2);
     check_bytes("the table of ranks", elements, BYTES, MAX_VALUE_BYTES)?;

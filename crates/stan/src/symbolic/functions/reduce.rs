@@ -127,8 +127,8 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
-/// The variance is computed from the differences to the first element, so that it is exactly 0 if all elements are
-/// equal.
+/// Subtracts the first element from all elements before it computes the variance, so that the variance is exactly 0 if
+/// all elements are equal.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {

@@ -45,9 +45,9 @@ fn infix(kind: TokenKind) -> Option<(InfixOp, u8)> {
     Some(op)
 }
 
-/// The number of operations after which a sum, or a chain of `&&` or `||`, is divided into a new part. Code that visits
-/// expressions is recursive, so an expression with ten thousand terms must not be nested ten thousand levels deep. A
-/// long sum of reals is therefore rounded like the sum of its parts.
+/// A long sum, or a long chain of `&&` or `||`, is split into parts with this many operations. Without parts, an
+/// expression with ten thousand terms would be nested ten thousand levels deep, but the code that visits expressions is
+/// recursive. The split changes the order of additions, so it can change the rounding of a long sum of reals.
 const PART: u32 = 100;
 
 #[derive(Default)]

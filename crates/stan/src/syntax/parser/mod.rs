@@ -16,7 +16,7 @@ use crate::source::{SourceFile, Span};
 pub const MAX_DEPTH: u32 = 200;
 /// The largest length of a chain of operators. `a + b + c` has length 2.
 pub const MAX_HEIGHT: u32 = 400;
-/// The number of syntax errors after which further reports are not useful.
+/// The parser reports at most this many syntax errors, because further reports are rarely useful.
 const MAX_ERRORS: usize = 30;
 
 /// The marker of a failure to parse, whose error has already been reported.

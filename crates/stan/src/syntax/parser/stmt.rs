@@ -66,7 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a statement starts here with a word, on a new line.
+    /// Whether the current token is the first on its line and is a keyword or type that starts a statement.
     fn starts_fresh_statement(&self, kind: TokenKind) -> bool {
         use TokenKind::*;
         let word = matches!(
