@@ -1,4 +1,4 @@
-//! Limits on the interpreter. They apply to time and memory, and Ctrl-C is handled in the same way.
+//! Stops the interpreter if it exceeds a limit on time or memory, or if the user presses Ctrl-C.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_millis(700);
 /// A time limit. The time for building the model and the time for the run are counted separately.
 struct Watch {
     begun: Instant,
-    /// The time at which the end of the limit, or Ctrl-C, was first noticed.
+    /// The time of the first check that found that the limit was exceeded, or that the user had pressed Ctrl-C.
     passed: Option<Instant>,
 }
 

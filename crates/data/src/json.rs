@@ -394,7 +394,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Records that the leaves of the value are at `level`. Returns an error if earlier leaves were at another level.
+    /// Records that the scalars of the value are at nesting depth `level`. Returns an error if earlier scalars had
+    /// another depth.
     fn enter_leaf(
         &self,
         builder: &mut Builder,

@@ -43,8 +43,8 @@ pub struct StanCsvHeader {
     pub settings: Vec<(String, String)>,
 }
 
-/// The settings of CmdStan's variational method. If Jensen fitted the model by another method, they have their default
-/// values, because readers require them.
+/// The settings of CmdStan's variational method. Readers require these settings even if Jensen fitted the model by
+/// another method. In that case, they have their default values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviConfig {
     /// The largest number of iterations.

@@ -115,8 +115,8 @@ pub struct RefinementSummary {
     pub draws: u64,
     /// The number of gradient evaluations. A gradient at one draw counts as one evaluation.
     pub gradients: u64,
-    /// The checks that the approximation failed without refinement. The list is empty if the user requested the
-    /// refinement, or if the refinement was needed only for a reported quantity.
+    /// The checks that the approximation failed and that caused the refinement. The list is empty if the user requested
+    /// the refinement, or if the refinement was needed only for a reported quantity.
     pub because: Vec<String>,
 }
 

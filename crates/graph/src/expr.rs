@@ -105,7 +105,7 @@ pub struct Expr<'b> {
 pub struct RecordIndices<'b> {
     builder: &'b Builder,
     column: Option<RecordId>,
-    /// One more than the largest index, which is the least length that a gathered vector may have.
+    /// One more than the largest index. A vector whose elements are gathered must have at least this length.
     least: u32,
 }
 

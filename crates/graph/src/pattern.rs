@@ -2,7 +2,7 @@
 //!
 //! The analysis finds the coordinates on which each element of the gradient depends. If element i does not depend on
 //! coordinate j, the second derivative with respect to coordinates i and j is zero everywhere. Sets of coordinates are
-//! interned, because most elements of a model share a few sets. elements of a model share a few sets.
+//! interned, because most elements of a model share a few sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -158,7 +158,7 @@ pub struct TopicMap {
 /// A topic of a topic model, with its position on the map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedTopic {
-    /// The number by which the page refers to the topic.
+    /// The number of the topic, as it is displayed on the page.
     pub number: usize,
     /// The fraction of all tokens that belong to the topic.
     pub share: f64,

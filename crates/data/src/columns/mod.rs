@@ -288,9 +288,9 @@ impl RowFiles {
         all
     }
 
-    /// Returns a digest of the lengths and the columns of the files, and of the offsets, sizes and statistics of all
-    /// column chunks. The contents of the files are not read. If a file is written again with other data, its digest
-    /// differs.
+    /// Returns a digest that changes if a file is rewritten with other data. The digest covers the lengths and the
+    /// columns of the files, and the offsets, sizes and statistics of all column chunks. The values in the files are
+    /// not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for file in &self.files {

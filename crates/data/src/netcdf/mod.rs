@@ -33,7 +33,7 @@ pub struct Roles {
     pub log_likelihood: Vec<String>,
     /// The names of variables that are predictions of data. For example, `y_rep` and `y_pred` predict `y`.
     pub predictive: Vec<String>,
-    /// Whether the draws come from an approximation, in which case they have weights.
+    /// Whether the draws come from an approximation. Only such draws have weights.
     pub approximate: bool,
     /// The names of dimensions and the labels along them.
     pub coordinates: Coordinates,

@@ -42,7 +42,7 @@ impl Site {
     }
 }
 
-/// The number of directions in which the curvature of the data's information about a vector is measured. One direction
+/// The curvature of the data's information about a vector is measured along this many directions. One direction
 /// suffices if the curvature is diagonal.
 const DIRECTIONS: usize = 8;
 
@@ -150,8 +150,8 @@ impl Hierarchy {
     }
 }
 
-/// Returns 1 or −1 with equal frequency. Over a few directions, the product of the signs of any two elements also has
-/// both values equally often.
+/// Returns the sign of an element in a direction, which is 1 or −1 with equal frequency. For any two elements, the
+/// product of their signs is also 1 or −1 with equal frequency over a few directions.
 fn sign(direction: usize, at: usize) -> f64 {
     let mixed = (at as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -143,9 +143,9 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// Translates a graph in which every value except the inputs is a single number. `outputs` contains the lengths of
-    /// the outputs of the code. The outputs of the graph are, in order, the elements of these outputs. Returns `None`
-    /// if the graph contains a value or an operation that the code does not support.
+    /// Translates a graph in which every value except the inputs is a single number. `outputs` contains the length of
+    /// each output of the code. The graph has one output for each element of each output of the code, in the same
+    /// order. Returns `None` if the graph contains a value or an operation that the code does not support.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
         if inputs.len() > MOST_INPUTS || outputs.len() > MOST_OUTPUTS {

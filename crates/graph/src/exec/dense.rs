@@ -26,7 +26,7 @@ pub(crate) struct DenseKernel {
     run: DenseFn,
     extents: Extents,
     /// The number of elements per record, if the operand runs along the record axis. The total number of elements is
-    /// then known once a batch is bound.
+    /// then known only once a batch is bound.
     per_record: Option<usize>,
 }
 
@@ -36,8 +36,8 @@ impl DenseKernel {
     }
 
     /// # Safety
-    /// The operands and the destination must have `lanes` lanes and the extents of the kernel. Extents that are counted
-    /// per record are those of `records` records.
+    /// The operands and the destination must have `lanes` lanes and the extents of the kernel. An extent along the
+    /// record axis must be the extent for `records` records.
     pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], records: usize, lanes: usize) {
         let extents = match self.per_record {
             Some(len) => Extents {

@@ -29,9 +29,9 @@ impl Ending {
         }
     }
 
-    /// Runs large factorisations and products, which do not check the interrupt themselves, through `during`. `during`
-    /// must run the work on another thread and wait for it as long as the evaluation may continue. `during` returns
-    /// whether the work finished. Work that is abandoned must not affect later calls.
+    /// Sets the function `during`, which runs large factorisations and products. These do not check the interrupt
+    /// themselves. `during` must run the work on another thread, and wait until the work has finished or the evaluation
+    /// must end. It returns whether the work finished. Work that is abandoned must not affect later calls.
     pub fn apart(self, during: impl Fn(Work) -> bool + Send + Sync + 'static) -> Self {
         Self {
             during: Some(Arc::new(during)),

@@ -10,7 +10,7 @@ use jensen_math::simd::{F64x8, LANES};
 use crate::exec::dense::{Extents, Factors, Flag, at};
 use crate::exec::kernels::Operand;
 
-/// The smallest number of rows, and of products per element, for which copying the operands saves time.
+/// Copying the operands saves time only if there are at least this many rows, and this many products per element.
 const LEAST: usize = 8;
 /// The smallest number of columns for which copying the operands saves time.
 const LEAST_COLUMNS: usize = 4;

@@ -7,7 +7,6 @@
 //! *Memory.* A value that is read after its kernel has finished is stored in a slot, which is a range of rows in an
 //! arena. After the last read, another value can use the slot. An evaluation needs no other memory than the arena for
 //! one block of lanes.
-//! can use the slot. An evaluation needs only this arena, for one block of lanes.
 
 use std::collections::HashMap;
 
@@ -25,7 +24,8 @@ use crate::ops::Op;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
-    /// During planning, a slot of the arena. Afterwards, rows of the arena.
+    /// Scratch memory. During planning, the number identifies a slot. Afterwards, the operand is in the rows of the
+    /// arena.
     Arena(u32),
     Input(u32),
     Pool,
@@ -564,9 +564,8 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Lets a backward pass use the intermediate results of the forward pass with the same arguments. The arguments are
-    /// compared by their offsets, which identify them only until different values share rows. This function must
-    /// therefore be called before that.
+    /// Lets a backward pass use the intermediate results of the forward pass with the same arguments. This function
+    /// identifies arguments by their offsets, so it must be called before different values share rows.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self
             .steps

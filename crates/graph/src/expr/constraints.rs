@@ -2,7 +2,7 @@
 //!
 //! The transforms are those of the Stan reference manual, with one exception: the simplex uses stick breaking, as Stan
 //! did before version 2.37, whereas `jensen-stan` uses the isometric log-ratio transform of current Stan. The posterior
-//! is the same with either transform, but a given point on the unconstrained scale corresponds to different simplexes.
+//! is the same with either transform, but the two transforms map an unconstrained point to different simplexes.
 
 use super::{Expr, Operand};
 

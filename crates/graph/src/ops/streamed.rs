@@ -1,5 +1,5 @@
-//! Recognises products of long data matrices with vectors. In regressions, these products are linear predictors, and
-//! sums of residuals weighted by the columns.
+//! Recognises products of long data matrices with vectors. In a regression, such a product computes either the linear
+//! predictors, or sums of the residuals weighted by columns of data.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::Op;

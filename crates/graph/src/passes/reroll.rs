@@ -26,9 +26,9 @@ const SMALL: u32 = 32;
 /// the operations on each of them are already vector operations.
 const VECTOR_MEMBERS: usize = 4;
 
-/// The largest number of distinct elements by which a pack is split. If an argument is an element of a vector, its pack
-/// is split by the identity of this element, provided that each distinct element occurs at least [`SPLIT_SHARE`] times.
-/// In a loop over records and a few components, `mu[k]` is therefore broadcast, whereas `alpha[county]` is gathered.
+/// A pack is split if one of its arguments is an element of a vector and has at most this many distinct values. Each
+/// distinct element must also occur at least [`SPLIT_SHARE`] times. Each of the new packs uses a single element. In a
+/// loop over records and a few components, `mu[k]` is therefore broadcast, whereas `alpha[county]` is gathered.
 const SPLIT_VALUES: usize = 6;
 const SPLIT_SHARE: usize = 8;
 

@@ -466,7 +466,7 @@ impl LinearPredictor for Linear {
     }
 }
 
-/// The distance from the mean to either end of the trapezoidal rule, in standard deviations.
+/// The trapezoidal rule extends this many standard deviations to either side of the mean.
 const REACH: f64 = 6.5;
 
 /// The largest number of steps of the trapezoidal rule per standard deviation.

@@ -37,8 +37,8 @@ pub(super) enum Region {
 pub(super) struct Location {
     pub region: Region,
     pub offset: usize,
-    /// If the location is that of a part of a value, the offset of the part from the start of the value's first lane,
-    /// in elements.
+    /// The offset, in elements, of a part of a value from the start of the value's first lane. For a whole value, it is
+    /// 0.
     pub inner: usize,
     pub stride: usize,
     pub uniform: bool,

@@ -145,9 +145,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// Returns the number of parameters of the first copy whose derivatives are needed, or `None` if the derivatives of all
-/// copies are needed. If the times of a differential equation are not data, the two ends of the interval are counted as
-/// parameters.
+/// Returns how many parameters of the first copy need derivatives, or `None` if the parameters of all copies need them.
+/// If the times of a differential equation are not data, the two ends of the interval are counted as parameters.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -296,7 +295,7 @@ pub(crate) enum Memo {
     Levels(Vec<u32>),
 }
 
-/// The results of a pass, and whether they are valid. If they are invalid, the next pass reuses their memory.
+/// The results of a pass, and whether they are valid. If they are invalid, the next pass reuses only their memory.
 #[derive(Default)]
 pub(crate) struct Kept {
     memo: Option<Memo>,

@@ -10,7 +10,7 @@ use super::colour::Tint;
 use super::images::Image;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text_width};
 
-/// The width of a pixel of the scene, measured in pixels of the PNG.
+/// The number of PNG pixels per pixel of the scene, in each direction.
 const ZOOM: f32 = 2.0;
 
 /// The largest number of pixels along a side of the PNG. Larger scenes are scaled down.
