@@ -1,4 +1,4 @@
-//! Posterior draws with names and shapes, which are the input of all functions that write draws.
+//! Posterior draws with names and shapes. All functions that write draws take them as input.
 
 use crate::dataset::checked_len;
 use crate::error::DataError;

@@ -465,7 +465,8 @@ impl<'a> Parser<'a> {
         open == 0
     }
 
-    /// Checks that the statement ends here, which means at a semicolon, a comment, a line end or the end of the file.
+    /// Checks that the statement ends here. A statement ends at a semicolon, a comment, a line end or the end of the
+    /// file.
     fn end_of_statement(&mut self) -> Result<(), DataError> {
         while let Some(b' ' | b'\t' | b'\r') = self.cursor.peek() {
             self.cursor.pos += 1;

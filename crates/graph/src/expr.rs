@@ -109,7 +109,7 @@ pub struct RecordIndices<'b> {
     least: u32,
 }
 
-/// A type that can be used as an operand of an expression, which is either an [`Expr`] or a number.
+/// A type that can be used as an operand of an expression. The type is either [`Expr`] or a number type.
 pub trait Operand<'b> {
     /// Converts the value to an expression of `builder`.
     fn expr(self, builder: &'b Builder) -> Expr<'b>;
@@ -353,8 +353,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Adds a node whose site is the source location of the caller, so that copies of an expression in an unrolled loop
-    /// can be recognised.
+    /// Adds a node and records the source location of the caller as its site. Copies of an expression in an unrolled
+    /// loop are later recognised by their sites.
     #[track_caller]
     fn emit(
         &self,

@@ -6,9 +6,9 @@
 //! | the numbers of a column in a range of rows | `decode` |
 //!
 //! A column of numbers or booleans has one value per row. A column of lists has one vector per row, and the lists must
-//! have equal length. Words are numbered from 1 in alphabetical order, as in CSV files. A value that is missing or is
-//! not a number causes an error, whose message contains the location. Pages may be uncompressed or compressed with
-//! Snappy.
+//! have equal length. Words are numbered from 1 in alphabetical order, as in CSV files. Reading fails if a value is
+//! missing or is not a number. The error message contains the location of the value. Pages may be uncompressed or
+//! compressed with Snappy.
 
 mod decode;
 

@@ -110,7 +110,8 @@ impl Graph {
         self.push(Op::GatherRecord(index), &[x], Shape::per_record(1))
     }
 
-    /// Creates a vector of `len` zeros, and adds the elements of every source at the indices of its map.
+    /// Creates a vector of `len` zeros, and adds the elements of every source to it. The map of a source contains the
+    /// indices at which its elements are added.
     pub fn scatter(&mut self, sources: &[(NodeId, ScatterMap)], len: usize) -> NodeId {
         let sources: Vec<_> = sources
             .iter()

@@ -2,10 +2,10 @@
 //!
 //! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, dispatching an
 //! instruction costs several times as much as the eight vector operations that it performs. The body of a solver
-//! consists of about a dozen instructions, each for one row, and runs tens of thousands of times per second. Here, a
-//! single function runs all operations. Their operands are rows at known positions, and the last result is written
-//! directly to the caller's rows. A right-hand side of ten operations then takes a third of the time that a program
-//! takes.
+//! consists of about a dozen instructions, and each instruction processes one row. The body runs tens of thousands of
+//! times per second. Here, a single function runs all operations. Their operands are rows at known positions, and the
+//! last result is written directly to the caller's rows. A right-hand side of ten operations then takes a third of the
+//! time that a program takes.
 
 use std::collections::HashMap;
 

@@ -169,8 +169,8 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     }
 }
 
-/// Treats a system with the transposed matrix as a system with the lower triangle. The rows, columns and unknowns are
-/// then in reverse order.
+/// Solves a triangular system. A system with the transposed matrix is treated as a system with a lower triangular
+/// matrix, by taking rows, columns and unknowns in reverse order.
 #[inline(always)]
 unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
     dst: *mut f64,

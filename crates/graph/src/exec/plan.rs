@@ -4,9 +4,9 @@
 //! single pass over the elements, in tiles that stay in the L1 cache. Intermediate values are kept in tile registers.
 //! Sums and scatters are accumulated during the pass, and gathered operands are read through their index lists.
 //!
-//! *Memory.* A value that is read after its kernel has finished is stored in a slot, which is a range of rows in an
-//! arena. After the last read, another value can use the slot. An evaluation needs no other memory than the arena for
-//! one block of lanes.
+//! *Memory.* A value that is read after its kernel has finished is stored in a slot. A slot is a range of rows in an
+//! arena. After the last read of the value, another value can use the slot. An evaluation needs no other memory than
+//! the arena for one block of lanes.
 
 use std::collections::HashMap;
 
@@ -242,8 +242,8 @@ pub(crate) struct Plan {
     /// The constants. After the constants, there is memory for the shared values, which are computed when data are
     /// bound.
     pub constants: Vec<f64>,
-    /// The node of each shared value, the offset of the value in the pool, and the number of its elements for the
-    /// largest batch.
+    /// The shared values. Each entry contains the node of a value, its offset in the pool, and its number of elements
+    /// for the largest batch.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,

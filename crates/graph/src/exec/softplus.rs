@@ -167,13 +167,12 @@ impl Planner<'_> {
 pub(crate) struct Classes {
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
-    /// The slot of the rows that contain the products of the classes, and the offset of these rows.
+    /// The location of the products of the classes: a slot, and the offset of their rows in the slot.
     pub products: (u32, usize),
 }
 
 impl Classes {
-    /// Returns the products that `rows` contains, for a tile that extends from row `first` to row `end` of `total`
-    /// rows.
+    /// Returns the products in `rows` for a tile. The tile extends from row `first` to row `end` of `total` rows.
     ///
     /// # Safety
     /// The memory must belong to the plan of these classes, and the tile must be within its rows.

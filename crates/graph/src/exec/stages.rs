@@ -37,8 +37,8 @@ pub(crate) struct KernelDraft {
 }
 
 impl KernelDraft {
-    /// Counts how often each operation of the kernel is read by other operations of the kernel and by the sinks in
-    /// `inside`.
+    /// Counts the reads of each operation of the kernel. Other operations of the kernel can read it, and so can the
+    /// sinks for which `inside` is true.
     pub(crate) fn reads(
         &self,
         graph: &Graph,

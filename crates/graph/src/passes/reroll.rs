@@ -2,14 +2,14 @@
 //!
 //! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*. The members of a pack have the
 //! same operation, the same source expression ([`crate::ir::Node::site`]) and the same length, and their arguments have
-//! the same classes. The class of an argument is the pack to which it belongs, the vector from which it is selected,
+//! the same classes. The class of an argument is one of the following: its pack, the vector from which it is selected,
 //! "constant", or the node itself. The key of a pack refers only to classes that existed before its first member, so no
 //! member of a pack can depend on another member. Therefore a recursion, such as an autoregression in the state,
 //! becomes one pack per step. Every pack with several members becomes one vector node. The arguments of this node are
 //! gathered from the packs of the members' arguments, and no gather is needed if the order already matches.
 //!
-//! A long sum of scalars, such as the terms of a log density, becomes a sum over packs. Equal terms occur only once in
-//! it, multiplied by their number.
+//! A long sum of scalars, such as the terms of a log density, becomes a sum over packs. If several terms are equal, the
+//! sum contains one of them, multiplied by their number.
 
 use std::collections::HashMap;
 

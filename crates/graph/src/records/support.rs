@@ -12,7 +12,8 @@ const FEW: f64 = 0.5;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Support {
     always: Vec<u32>,
-    /// For each table that is gathered by record: the column of indices, and the coordinate that belongs to each index.
+    /// The tables that are gathered by record. Each entry contains the column of indices, and the coordinate for each
+    /// index.
     by_record: Vec<(Arc<[u32]>, Vec<u32>)>,
     few: bool,
 }

@@ -95,7 +95,7 @@ pub(super) enum Step {
         dims: MatMul,
         whole: bool,
     },
-    /// Copies some elements of a value, which `index` lists, or all of its elements, into a row of `target`.
+    /// Copies elements of a value into a row of `target`. If `index` is given, copies only the elements that it lists.
     Copy {
         target: Location,
         source: Location,
@@ -449,7 +449,7 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// Stores a value that has one element per lane in such a way that the lanes are contiguous. Kernels over scalars
+    /// Stores a value with one element per lane so that the lanes are contiguous in memory. Kernels over scalars
     /// require this layout.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {

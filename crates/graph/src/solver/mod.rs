@@ -1,9 +1,10 @@
 //! Builds the graphs that the passes of a solver evaluate, and runs the passes.
 //!
-//! The derivatives of the body are obtained by differentiating its graph. Three kinds of graphs are built: the Jacobian
-//! of the body, the body together with its tangent, and the products of weights with the derivatives of either the body
-//! or the body with its tangent. [`jensen_math::solvers`] implements the numerical methods. The executor and the
-//! reference evaluator each provide an [`Engine`], which evaluates the graphs.
+//! The derivatives of the body are obtained by differentiating its graph. Three kinds of graphs are built. The first
+//! computes the Jacobian of the body. The second computes the body together with its tangent. The third computes
+//! products of weights with derivatives, either of the body or of the second graph. [`jensen_math::solvers`] implements
+//! the numerical methods. The executor and the reference evaluator each provide an [`Engine`], which evaluates the
+//! graphs.
 
 use jensen_math::simd::Simd;
 use jensen_math::solvers::{

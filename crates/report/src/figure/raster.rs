@@ -201,7 +201,8 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     pen.path.finish()
 }
 
-/// Converts the outlines of a font, whose y axis points upwards, to outlines of a scene, whose y axis points downwards.
+/// Converts outlines of a font to outlines of a scene. The y axis of a font points upwards, and the y axis of a scene
+/// points downwards.
 struct Letters {
     path: PathBuilder,
     scale: f64,
