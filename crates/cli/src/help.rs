@@ -5,8 +5,8 @@ use clap::Command;
 /// The width, in columns, of examples and lists. Even narrow terminals do not wrap lines of this width.
 const WIDTH: usize = 70;
 
-/// Returns the command with the paragraphs of its closing help reflowed, and does the same for its subcommands.
-/// Otherwise a narrow terminal would break the lines of the source in the middle.
+/// Reflows the paragraphs of the closing help of a command and of its subcommands. Otherwise a narrow terminal would
+/// break the lines of the source in the middle.
 pub fn flowing(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
     let command = match text {

@@ -1,4 +1,4 @@
-//! The file `digests.json`, which records the digest of each file in the folder of a run at the time when the file was
+//! The file `digests.json` in the folder of a run. It records the digest that each file in the folder had when it was
 //! written.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ use crate::run_dir::{Artefact, RunDir};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digests(BTreeMap<String, String>);
 
-/// The content of `digests.json`. The field `digest` protects this file itself.
+/// The content of `digests.json`. The field `digest` is the digest of the list of files, and shows whether the list has
+/// changed.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

@@ -70,7 +70,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     }
 }
 
-/// Numbers in the order of R. `dims` is `None` for a scalar literal.
+/// Numbers in column-major order, as in R. `dims` is `None` for a scalar literal.
 #[derive(Clone)]
 struct Vector {
     elements: Elements,

@@ -85,7 +85,7 @@ pub struct Written {
     pub parts: [(u64, u64); 2],
     /// The number of occurrences of words that are not in the vocabulary; see [`Built::tokens_left_out`].
     pub left_out: u64,
-    /// The numbers of omitted documents; see [`Built::skipped`].
+    /// The number of omitted documents for each reason; see [`Built::skipped`].
     pub skipped: Skipped,
 }
 

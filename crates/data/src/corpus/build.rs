@@ -77,7 +77,7 @@ pub struct Built {
     pub distinct_words: u64,
     /// The number of occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
-    /// The numbers of documents that were omitted, for each reason.
+    /// The number of omitted documents for each reason.
     pub skipped: Skipped,
     /// The largest document frequency for which counts are uncertain. If the inputs contain too many distinct words, a
     /// word in at most this many documents may be missing, or its count may be too low. The value is 0 if all counts

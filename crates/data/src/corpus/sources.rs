@@ -100,7 +100,7 @@ impl Default for SourceSettings {
     }
 }
 
-/// The numbers of documents that were omitted, for each reason.
+/// The number of omitted documents for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The number of documents that contain no word of the vocabulary.

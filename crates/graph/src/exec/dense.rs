@@ -80,8 +80,8 @@ impl Flag for Off {
     const ON: bool = false;
 }
 
-/// The number of rows in a piece of the summed extent. A piece of the right factor stays in the L1 cache while all rows
-/// of the result use it.
+/// A product is summed in pieces of this many rows of the right factor. A piece stays in the L1 cache while all rows of
+/// the result use it.
 const DEPTH: usize = 32;
 
 #[inline(always)]

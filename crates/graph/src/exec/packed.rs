@@ -15,8 +15,8 @@ const LEAST: usize = 8;
 /// The smallest number of columns for which copying the operands saves time.
 const LEAST_COLUMNS: usize = 4;
 
-/// The number of rows in a piece of the summed extent. A panel of the right factor with this number of rows stays in
-/// the L1 cache.
+/// A product is summed in pieces of this many rows of the right factor. A panel with this number of rows stays in the
+/// L1 cache.
 const DEPTH: usize = 64;
 
 /// The size of a cache line in bytes, which is also the size of eight lanes.

@@ -104,8 +104,8 @@ impl Program {
         self.bind_shared(batch, &[]);
     }
 
-    /// Binds a batch of records and the values of shared inputs, where `inputs[slot]` contains the values of an input.
-    /// Entries of per-lane inputs are ignored.
+    /// Binds a batch of records and the values of shared inputs. `inputs[slot]` contains the values of a shared input,
+    /// and entries for per-lane inputs are ignored.
     pub(crate) fn bind_shared(&mut self, batch: &[u32], inputs: &[&[f64]]) {
         assert!(
             batch.len() <= self.capacity,

@@ -22,7 +22,7 @@ pub(crate) struct Call {
     pub memo: Option<usize>,
 }
 
-/// The estimated number of times that a solve runs the body. The estimate is used to divide work among threads.
+/// The estimated number of runs of the body per solve. The estimate is used to divide work among threads.
 const RUNS: usize = 200;
 
 pub(crate) struct SolverScratch {

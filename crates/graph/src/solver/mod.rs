@@ -23,7 +23,7 @@ pub(crate) trait Engine {
     /// Evaluates the function and writes all outputs. Each element of an input or output is a row of lanes.
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
 
-    /// Records work that is done outside the runs, measured as a number of computed values. Returns whether the solver
+    /// Adds work that the solver does outside the runs to the number of computed values. Returns whether the solver
     /// should stop.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false

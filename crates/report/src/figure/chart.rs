@@ -301,7 +301,7 @@ impl Series {
         }
     }
 
-    /// Sets the width of the line in pixels. For points without a line, sets half of their size.
+    /// Sets the width of the line in pixels. The size of points without a line is twice this width.
     pub fn width(self, width: f64) -> Self {
         Self {
             width: within(width, 0.2, 20.0),
