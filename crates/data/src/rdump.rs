@@ -23,8 +23,9 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// The largest number of elements that all ranges and all calls of functions such as `numeric(n)` in a file may create
-/// together. Without this limit, a few characters of text could exhaust the memory.
+/// A limit on the number of elements that ranges and calls of functions such as `numeric(n)` may create. The limit
+/// applies to all ranges and calls of a file together. Without this limit, a few characters of text could exhaust the
+/// memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
 const MAX_NESTING: usize = 32;

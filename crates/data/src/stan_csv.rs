@@ -316,8 +316,8 @@ fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     Ok(row)
 }
 
-/// Combines scalars into variables. Neighbouring scalars with the same stem form a variable, and the subscripts of the
-/// last one are the sizes of the variable.
+/// Combines scalars into variables. Neighbouring scalars with the same stem form a variable. The subscripts of the last
+/// scalar are the sizes of the variable.
 fn group_columns(columns: &[&str]) -> Option<Vec<DrawsVariable>> {
     let mut variables = Vec::new();
     let mut rest = columns;

@@ -21,7 +21,7 @@ const HASHED: usize = 16 << 20;
 /// operating system.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
-/// A subset of the documents, which are either used to train a model or held out.
+/// A subset of the documents. A corpus has one subset for training a model, and another subset of held-out documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// The documents that are used to train the model.

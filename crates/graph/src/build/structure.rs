@@ -7,7 +7,8 @@ use crate::ops::{
     ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap, ScatterMaps, Solver, structural,
 };
 
-/// The largest number of elements of a constant to which structural operations are applied when the graph is built.
+/// Structural operations on a constant are computed when the graph is built, unless the constant has more than this
+/// number of elements.
 const FOLD_LIMIT: usize = 1 << 22;
 
 impl Graph {

@@ -25,7 +25,7 @@ use crate::scalar::evaluate;
 pub struct Site {
     /// The index of the coordinate.
     pub coordinate: u32,
-    /// The diagonal element of W for this coordinate, which is not negative.
+    /// The diagonal element of W for this coordinate. It is at least 0.
     pub weight: f64,
     /// The element of b for this coordinate.
     pub pull: f64,

@@ -375,8 +375,8 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// A separate type for each operation, so that a kernel can be compiled for each combination of operation and
-        /// operand layout.
+        /// Each operation has a type of its own. A kernel can therefore be compiled for each combination of operation
+        /// and operand layout.
         mod tags {
             $(pub struct $variant;)*
         }

@@ -10,8 +10,8 @@ pub(crate) const SHORTEST: usize = 32;
 /// The largest number of columns of a matrix whose rows are processed in tiles.
 const WIDEST: usize = 256;
 
-/// A product of a constant matrix with many rows and a vector that differs between lanes. Element (row, column) of the
-/// matrix is at position `row * row_stride + column * column_stride`.
+/// The product of a long constant matrix and a per-lane vector. Element (row, column) of the matrix is at position `row
+/// * row_stride + column * column_stride`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Streamed {
     pub matrix: NodeId,

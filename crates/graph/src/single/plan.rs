@@ -1,7 +1,7 @@
 //! Plans the steps that a program runs over blocks of lanes, and the locations of values.
 //!
-//! Elementwise values are grouped into kernels in the same way as in the double-precision executor, which also uses
-//! [`Stages`]. A product with a shared matrix is a single step for the whole block.
+//! [`Stages`] groups elementwise values into kernels, in the same way as for the double-precision executor. A product
+//! with a shared matrix is a single step for the whole block.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
