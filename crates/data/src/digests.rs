@@ -119,8 +119,8 @@ impl Digests {
     }
 
     /// Checks that the files of a folder have not changed. Missing files are ignored, because the functions that read
-    /// them report an error. Folders without digests, such as those of killed runs, are ignored for the same reason.
-    /// [`Digests::archive`] checks archives.
+    /// them report an error. Folders without digests, such as those of killed runs, are also ignored. This function
+    /// does not check archives, because [`Digests::archive`] does.
     ///
     /// # Errors
     /// Fails if one of the files or the list of digests has changed.

@@ -1,4 +1,4 @@
-//! The summary of a fit in the file `fit.json`, which is meant for people and for scripts.
+//! The summary of a fit in the file `fit.json`, for people and for scripts.
 
 use jensen_math::order::quantiles;
 use jensen_math::sum::Moments;

@@ -114,8 +114,8 @@ impl TraceWriter {
     }
 }
 
-/// Reads a trace. If a killed run left an incomplete last line, this line is ignored. Any other line that is not an
-/// object of the requested type is an error, and the message contains the number of the line.
+/// Reads a trace. If a killed run left an incomplete last line, this line is ignored. Fails if any other line is not an
+/// object of the requested type. The message then contains the number of the line.
 pub fn read_trace<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);

@@ -407,7 +407,7 @@ impl GraphDensity {
     }
 }
 
-/// The smallest number of values per thread for which another thread is used. With fewer values, waking the thread
+/// Another thread is used only if each thread then has at least this many values. With fewer values, waking the thread
 /// costs more time than it saves.
 const GRAIN: usize = 1 << 15;
 

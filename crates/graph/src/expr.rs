@@ -5,8 +5,8 @@
 //! against vectors. Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and add
 //! the log-Jacobian of the transform to the density.
 //!
-//! Errors, such as mismatched lengths or an index out of range, do not panic immediately. The builder stores the first
-//! error together with its source location, and [`Builder::try_density`] returns that error.
+//! Mismatched lengths, an index out of range and other errors do not cause a panic immediately. The builder stores the
+//! first error together with its source location, and [`Builder::try_density`] returns that error.
 //!
 //! ```
 //! use jensen_density::{Lanes, LanesMut, LogDensity};

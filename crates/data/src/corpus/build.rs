@@ -355,7 +355,7 @@ impl Counted {
 pub enum Tally {
     /// The words of text, in no particular order, together with the floor of [`WordCounts`].
     Words(Vec<(String, Count)>, u64),
-    /// The counts of the words of bags, indexed by the numbers of the words in the bags.
+    /// The count of each word in bags. The counts are in the order in which the bags number their words.
     Terms(Vec<Count>),
 }
 

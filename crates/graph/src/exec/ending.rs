@@ -11,8 +11,8 @@ type Work = Box<dyn FnOnce() + Send>;
 
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
-/// An interrupt of evaluations, which implements a time limit or a cancellation by the user. The result of an
-/// interrupted evaluation is NaN. The default value never interrupts an evaluation.
+/// Interrupts evaluations, for example when a time limit is exceeded or when the user cancels the work. The result of
+/// an interrupted evaluation is NaN. The default value never interrupts an evaluation.
 #[derive(Clone, Default)]
 pub struct Ending {
     asked: Option<Arc<Asked>>,

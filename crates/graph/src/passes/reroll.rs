@@ -6,7 +6,7 @@
 //! "constant", or the node itself. The key of a pack refers only to classes that existed before its first member, so no
 //! member of a pack can depend on another member. Therefore a recursion, such as an autoregression in the state,
 //! becomes one pack per step. Every pack with several members becomes one vector node. The arguments of this node are
-//! gathered from the packs of the members' arguments, and no gather is needed if the order already matches.
+//! gathered from the packs of the members' arguments, but no gather is needed if the order already matches.
 //!
 //! A long sum of scalars, such as the terms of a log density, becomes a sum over packs. If several terms are equal, the
 //! sum contains one of them, multiplied by their number.
@@ -19,7 +19,7 @@ use crate::passes::compact::{compact, import};
 
 const LONG_SUM: usize = 16;
 
-/// The largest number of elements of a vector that may be packed together with its copies.
+/// A vector may be packed together with its copies only if it has at most this many elements.
 const SMALL: u32 = 32;
 
 /// The smallest number of members that a pack of small vectors must have. Fewer members are not worth packing, because

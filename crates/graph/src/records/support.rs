@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::Op;
 
-/// The largest useful size of a support, as a fraction of all coordinates. Computing a larger support takes more time
-/// than it saves.
+/// A support is used only if it contains at most this fraction of all coordinates. Computing a larger support takes
+/// more time than it saves.
 const FEW: f64 = 0.5;
 
 #[derive(Clone, Debug, Default)]

@@ -246,7 +246,7 @@ impl SingleProgram {
     /// Computes the tiles of the shared outputs. [`run_lanes`](Self::run_lanes) must have been called with the same
     /// inputs. For each tile, the function calls `consume(part, tile, values)` with the corresponding element of
     /// `parts`, while the tile is still in the cache. Shared inputs are not read and may be empty, so `consume` may
-    /// modify the values from which they came.
+    /// modify the memory that contained their values.
     ///
     /// # Panics
     /// Panics if an input has the wrong length, or if the number of parts differs from the number of tiles.
