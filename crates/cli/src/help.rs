@@ -66,8 +66,8 @@ fn fold(line: &str, out: &mut String) {
     }
 }
 
-/// Returns the words of a line, each with the spaces that follow it. A quoted text is a single word, and so is a flag
-/// together with its value.
+/// Returns the words of a line, each with the spaces that follow it. A quoted text is a single word. A flag and its
+/// value also form a single word.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut blank) = (false, true);

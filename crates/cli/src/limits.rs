@@ -61,8 +61,8 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
     })
 }
 
-/// The amount of memory, in bytes, that is never refused. It suffices for any small model. A smaller limit is applied
-/// only to sizes that are known in advance.
+/// The amount of memory, in bytes, that is never refused. This amount is enough for any small model. A smaller limit is
+/// applied only to sizes that are known in advance.
 const UNSEEN: u64 = 64 << 20;
 
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {

@@ -154,7 +154,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// Returns the next documents, or `None` if the file has ended.
+    /// Returns the next documents, or `None` at the end of the file.
     pub fn next(&mut self) -> Result<Option<Bags>, DataError> {
         let mut bags = Bags::default();
         while bags.ends.len() < CHUNK_DOCUMENTS {

@@ -47,9 +47,9 @@ impl Site {
 const DIRECTIONS: usize = 8;
 
 /// A threshold for the ratio of the data's information to the prior's information, averaged over a vector. Above this
-/// ratio, the transform of the vector also conditions on the data. Below it, whitening suffices, because the data
-/// hardly distort the posterior of the whitened vector. At a point from a mean-field fit of the whitened vector, the
-/// ratio is several times too small.
+/// ratio, the transform of the vector also conditions on the data. Below this ratio, whitening suffices, because the
+/// data hardly distort the posterior of the whitened vector. At a point from a mean-field fit of the whitened vector,
+/// the ratio is several times too small.
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {

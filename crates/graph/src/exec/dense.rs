@@ -311,8 +311,7 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// Returns the rows of an operand, one after the other, and the number of lanes per row. The number is 1 if the operand
-/// is splat.
+/// Returns the rows of an operand in order, and the number of lanes per row. The number is 1 if the operand is splat.
 unsafe fn rows(
     operand: &Operand,
     splat: bool,

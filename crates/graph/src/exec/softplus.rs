@@ -6,7 +6,7 @@
 //! minus 1, which retains full precision even if every exp(−|x|) is tiny. This matters because a likelihood may
 //! multiply such a sum by a precision parameter as large as 10²⁰. Rows of equal weight share a product. This saves
 //! logarithms, because weights that are counts have few distinct values. If the weights are known when the graph is
-//! planned, the products of all rows are stored next to the sums. If the weights are not known then, each product
+//! planned, the products of all rows are stored next to the sums. If the weights become known only later, each product
 //! extends over only a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
