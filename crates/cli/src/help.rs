@@ -5,8 +5,8 @@ use clap::Command;
 /// The width, in columns, of examples and lists. Even narrow terminals do not wrap lines of this width.
 const WIDTH: usize = 70;
 
-/// Returns the command with the paragraphs of its closing help reflowed, and does the same for its subcommands.
-/// Otherwise a narrow terminal would break the lines of the source in the middle.
+/// Reflows the paragraphs of the closing help of a command and of its subcommands. Otherwise a narrow terminal would
+/// break the lines of the source in the middle.
 pub fn flowing(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
     let command = match text {
@@ -66,8 +66,8 @@ fn fold(line: &str, out: &mut String) {
     }
 }
 
-/// Returns the words of a line, each with the spaces that follow it. A quoted text is a single word, and so is a flag
-/// together with its value.
+/// Returns the words of a line, each with the spaces that follow it. A quoted text is a single word. A flag and its
+/// value also form a single word.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut blank) = (false, true);

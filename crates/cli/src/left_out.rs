@@ -80,7 +80,7 @@ fn explained(error: Error) -> Error {
     error
 }
 
-/// Describes the argument that was expected in terms that users know. `complaint` is the message of the parser.
+/// Describes an expected argument in words that users know. `complaint` is the message of the parser.
 fn number(complaint: &str) -> Option<&'static str> {
     match complaint {
         "invalid digit found in string" => Some("a whole number"),

@@ -1,4 +1,4 @@
-//! Limits on the interpreter. They apply to time and memory, and Ctrl-C is handled in the same way.
+//! Stops the interpreter if it exceeds a limit on time or memory, or if the user presses Ctrl-C.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_millis(700);
 /// A time limit. The time for building the model and the time for the run are counted separately.
 struct Watch {
     begun: Instant,
-    /// The time at which the end of the limit, or Ctrl-C, was first noticed.
+    /// The time of the first check that found that the limit was exceeded, or that the user had pressed Ctrl-C.
     passed: Option<Instant>,
 }
 
@@ -61,8 +61,8 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
     })
 }
 
-/// The amount of memory, in bytes, that is never refused. It suffices for any small model. A smaller limit is applied
-/// only to sizes that are known in advance.
+/// The amount of memory, in bytes, that is never refused. This amount is enough for any small model. A smaller limit is
+/// applied only to sizes that are known in advance.
 const UNSEEN: u64 = 64 << 20;
 
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {

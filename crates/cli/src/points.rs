@@ -129,7 +129,8 @@ pub fn factors(command: FactorsCommand) -> CommandResult {
     run(*args, FACTORS, |r| r.data.as_deref(), points, fit_factors)
 }
 
-/// Reads the file that `data` finds in the request with `read`, and runs `fit` on the result.
+/// Runs a command that fits a table. `data` returns the path of the table in the request, `read` reads this file, and
+/// `fit` receives the result.
 pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     args: TableFit<R>,
     command: &str,

@@ -36,8 +36,8 @@ pub struct TableFit<R: Args> {
     quiet: bool,
 }
 
-/// A run that is about to start. If a flag is absent, its value is taken from the settings in the folder. The run also
-/// has a destination for its results.
+/// A run that is about to start: its request, and the destination of its results. If a flag is absent, its value is
+/// taken from the settings in the folder.
 pub struct Asked<R> {
     pub request: R,
     pub results: ResultFolder,

@@ -2,13 +2,13 @@
 //!
 //! Files may have one of three formats. The format is determined from the content of the file:
 //!
-//! - **INLA**: the number of nodes, followed for every node by its number, the number of its neighbours, and the
-//!   numbers of these neighbours;
-//! - **BUGS**: JSON with the members `num`, which lists the number of neighbours of each node, and `adj`, which lists
-//!   the numbers of these neighbours, one node after another;
-//! - **edge list**: two numbers per line, separated by a comma or by blanks. A header is skipped.
+//! - **INLA**: the number of nodes, followed by one entry per node. An entry contains the index of the node, the number
+//!   of its neighbours, and the indices of these neighbours.
+//! - **BUGS**: JSON with the members `num` and `adj`. `num` lists the number of neighbours of each node. `adj` lists
+//!   the indices of the neighbours of the first node, then those of the second node, and so on.
+//! - **edge list**: the indices of two nodes per line, separated by a comma or by blanks. A header is skipped.
 //!
-//! If the number 0 occurs in the file, nodes are numbered from 0, and otherwise from 1.
+//! If the index 0 occurs in the file, nodes are numbered from 0. Otherwise, they are numbered from 1.
 
 use std::path::Path;
 
@@ -102,7 +102,7 @@ impl Adjacency {
     }
 }
 
-/// The largest number of isolated nodes in a list of edges. A file with more isolated nodes probably contains a
+/// The largest number of isolated nodes that an edge list may have. A file with more isolated nodes probably contains a
 /// mistyped number.
 const MOST_ALONE: usize = 10_000_000;
 

@@ -104,8 +104,8 @@ impl Coordinates {
         self.dims.is_empty() && self.coords.is_empty()
     }
 
-    /// Returns a copy of these coordinates to which names of dimensions are added. The names in `declared` are used
-    /// only for variables whose dimensions do not have names yet.
+    /// Returns these coordinates with the additional names of dimensions in `declared`. The names in `declared` are
+    /// used only for variables whose dimensions do not have names yet.
     #[must_use]
     pub fn over(&self, declared: BTreeMap<String, Vec<Option<String>>>) -> Self {
         let mut dims = declared;
@@ -130,8 +130,9 @@ impl Coordinates {
         names
     }
 
-    /// Returns names for the scalars of a variable that contain the labels of its dimensions, such as `theta[Choate]`.
-    /// Returns `None` if no dimension has labels. The order is that of [`DrawsVariable::display_names`].
+    /// Returns a name for each scalar of a variable, such as `theta[Choate]`. The names contain the labels of the
+    /// dimensions in place of indices. Returns `None` if no dimension has labels. The order is that of
+    /// [`DrawsVariable::display_names`].
     pub fn labelled(&self, variable: &DrawsVariable) -> Option<Vec<String>> {
         let names = self.names(&variable.name, variable.shape.len());
         let sizes = names.iter().zip(&variable.shape);

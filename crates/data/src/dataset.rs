@@ -126,7 +126,7 @@ fn check_length(shape: &[usize], found: usize) -> Result<(), DataError> {
     }
 }
 
-/// The largest integer up to which a cell of a table can store all integers exactly.
+/// The value 2⁵³. A cell of a table can store every integer from 0 to this value exactly.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Named values in the order in which they were written.
@@ -137,8 +137,8 @@ pub struct DataSet {
     /// The number of rows, if the values are the columns of a table.
     rows: Option<usize>,
     refused: BTreeMap<String, DataError>,
-    /// The columns that contain words. The values of such a column are the numbers that represent the words. The entry
-    /// of a column contains the location of its first word.
+    /// The columns that contain words, each with the location of its first word. The values of such a column are the
+    /// numbers that represent its words.
     words: BTreeMap<String, DataError>,
 }
 

@@ -1,4 +1,4 @@
-//! The file `digests.json`, which records the digest of each file in the folder of a run at the time when the file was
+//! The file `digests.json` in the folder of a run. It records the digest that each file in the folder had when it was
 //! written.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ use crate::run_dir::{Artefact, RunDir};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digests(BTreeMap<String, String>);
 
-/// The content of `digests.json`. The field `digest` protects this file itself.
+/// The content of `digests.json`. The field `digest` is the digest of the list of files, and shows whether the list has
+/// changed.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -118,8 +119,8 @@ impl Digests {
     }
 
     /// Checks that the files of a folder have not changed. Missing files are ignored, because the functions that read
-    /// them report an error. Folders without digests, such as those of killed runs, are ignored for the same reason.
-    /// [`Digests::archive`] checks archives.
+    /// them report an error. Folders without digests, such as those of killed runs, are also ignored. This function
+    /// does not check archives, because [`Digests::archive`] does.
     ///
     /// # Errors
     /// Fails if one of the files or the list of digests has changed.

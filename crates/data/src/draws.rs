@@ -1,4 +1,4 @@
-//! Posterior draws with names and shapes, which are the input of all functions that write draws.
+//! Posterior draws with names and shapes. All functions that write draws take them as input.
 
 use crate::dataset::checked_len;
 use crate::error::DataError;
@@ -95,7 +95,7 @@ impl DrawsTable {
     /// Creates a table of `log_p.len()` draws, after checking the names and the lengths. `draws` has one row per draw,
     /// and each row contains all scalars of all variables.
     ///
-    /// `log_p` is the log density of the model at each draw on the unconstrained scale, which includes the
+    /// `log_p` is the log density of the model at each draw. It refers to the unconstrained scale and includes the
     /// log-Jacobian. `log_g` is the log density of the approximation. For each draw, the log importance weight is
     /// `log_p − log_g`.
     pub fn new(

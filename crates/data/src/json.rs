@@ -1,4 +1,5 @@
-//! Stan JSON, a format in which a file is a single object whose members are the data variables.
+//! Stan JSON. A file in this format contains a single JSON object, and the members of the object are the data
+//! variables.
 //!
 //! Numbers are scalars. Nested lists are arrays, vectors and matrices, and matrices are lists of rows. Objects with the
 //! keys `"1"`, `"2"`, … are tuples, and a pair `[re, im]` is a complex number. Non-finite numbers are written as in
@@ -394,7 +395,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Records that the leaves of the value are at `level`. Returns an error if earlier leaves were at another level.
+    /// Records that the scalars of the value are at nesting depth `level`. Returns an error if earlier scalars had
+    /// another depth.
     fn enter_leaf(
         &self,
         builder: &mut Builder,

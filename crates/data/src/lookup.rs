@@ -215,8 +215,8 @@ fn subscript(mut offset: usize, shape: &[usize]) -> String {
     indices.join(",")
 }
 
-/// Returns the known name that is most similar to `name`, provided that they differ in at most about a third of the
-/// characters. If several names are equally similar, returns the first of them.
+/// Returns the known name that is most similar to `name`. Names that differ from `name` in more than about a third of
+/// the characters are ignored. If several names are equally similar, returns the first of them.
 pub fn similar_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() / 3).max(1);
     known

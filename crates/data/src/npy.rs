@@ -311,7 +311,7 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
     Ok(members)
 }
 
-/// Reads those sizes from an extra field that are too large (4 GiB or more) for the ordinary fields. The extra field
+/// Reads sizes of 4 GiB or more, which do not fit into the ordinary fields, from an extra field. The extra field
 /// contains only such sizes, in the order of `sizes`.
 fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
     const TOO_LARGE: usize = 0xffff_ffff;

@@ -23,8 +23,9 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// The largest number of elements that all ranges and all calls of functions such as `numeric(n)` in a file may create
-/// together. Without this limit, a few characters of text could exhaust the memory.
+/// A limit on the number of elements that ranges and calls of functions such as `numeric(n)` may create. The limit
+/// applies to all ranges and calls of a file together. Without this limit, a few characters of text could exhaust the
+/// memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
 const MAX_NESTING: usize = 32;
@@ -70,7 +71,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     }
 }
 
-/// Numbers in the order of R. `dims` is `None` for a scalar literal.
+/// Numbers in column-major order, as in R. `dims` is `None` for a scalar literal.
 #[derive(Clone)]
 struct Vector {
     elements: Elements,
@@ -465,7 +466,8 @@ impl<'a> Parser<'a> {
         open == 0
     }
 
-    /// Checks that the statement ends here, which means at a semicolon, a comment, a line end or the end of the file.
+    /// Checks that the statement ends here. A statement ends at a semicolon, a comment, a line end or the end of the
+    /// file.
     fn end_of_statement(&mut self) -> Result<(), DataError> {
         while let Some(b' ' | b'\t' | b'\r') = self.cursor.peek() {
             self.cursor.pos += 1;

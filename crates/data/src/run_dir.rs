@@ -33,7 +33,7 @@ pub enum Artefact {
     Checkpoint,
     /// The refined draws on the unconstrained scale.
     Refined,
-    /// The digest of each file at the time when it was written; see [`crate::Digests`].
+    /// The digest that each file had when it was written; see [`crate::Digests`].
     Digests,
 }
 

@@ -43,8 +43,8 @@ pub struct StanCsvHeader {
     pub settings: Vec<(String, String)>,
 }
 
-/// The settings of CmdStan's variational method. If Jensen fitted the model by another method, they have their default
-/// values, because readers require them.
+/// The settings of CmdStan's variational method. Readers require these settings even if Jensen fitted the model by
+/// another method. In that case, they have their default values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviConfig {
     /// The largest number of iterations.
@@ -316,8 +316,8 @@ fn numbers(line: &str, columns: usize) -> Result<Vec<f64>, String> {
     Ok(row)
 }
 
-/// Combines scalars into variables. Neighbouring scalars with the same stem form a variable, and the subscripts of the
-/// last one are the sizes of the variable.
+/// Combines scalars into variables. Neighbouring scalars with the same stem form a variable. The subscripts of the last
+/// scalar are the sizes of the variable.
 fn group_columns(columns: &[&str]) -> Option<Vec<DrawsVariable>> {
     let mut variables = Vec::new();
     let mut rest = columns;

@@ -1,4 +1,4 @@
-//! The summary of a fit in the file `fit.json`, which is meant for people and for scripts.
+//! The summary of a fit in the file `fit.json`, for people and for scripts.
 
 use jensen_math::order::quantiles;
 use jensen_math::sum::Moments;
@@ -67,8 +67,8 @@ pub struct FitSummary {
     /// A thinned history of the ELBO. The file `trace.jsonl` contains the full history.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
-    /// The number of modes of equal mass that permutations of array elements generate from the fitted mode, including
-    /// the fitted mode itself. The field is omitted if this number is one.
+    /// The number of equivalent modes, including the fitted mode. Permutations of array elements map the fitted mode to
+    /// the other modes, which have the same mass. The field is omitted if the number is one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub labellings: u64,
     /// The summary of the refinement, if the fit was refined.
@@ -115,8 +115,8 @@ pub struct RefinementSummary {
     pub draws: u64,
     /// The number of gradient evaluations. A gradient at one draw counts as one evaluation.
     pub gradients: u64,
-    /// The checks that the approximation failed without refinement. The list is empty if the user requested the
-    /// refinement, or if the refinement was needed only for a reported quantity.
+    /// The checks that the approximation failed. These failures are the reason for the refinement. The list is empty if
+    /// the user requested the refinement, or if the refinement was needed only for a reported quantity.
     pub because: Vec<String>,
 }
 

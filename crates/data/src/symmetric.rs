@@ -38,7 +38,7 @@ struct Entry {
 /// The largest number of rows without any entry. A file with more empty rows probably contains a mistyped number.
 const MOST_EMPTY: usize = 10_000_000;
 
-/// The largest relative difference between mirrored entries that is attributed to rounding.
+/// A tolerance for mirrored entries. A relative difference up to this tolerance is attributed to rounding.
 const ROUNDING: f64 = 1e-10;
 
 impl Symmetric {

@@ -1,4 +1,4 @@
-//! Tables of named columns, which are the data of models that are not defined by a program.
+//! Tables of named columns. Models that are not defined by a program take their data from such tables.
 //!
 //! A table can be read from CSV and other text files ([`crate::table_csv`]) and from NPY and NPZ files
 //! ([`crate::npy`]). In builds with the feature `parquet`, it can also be read from Parquet files.

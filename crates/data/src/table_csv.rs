@@ -198,7 +198,7 @@ struct Cell<'a> {
 
 struct Text<'a> {
     cursor: Cursor<'a>,
-    /// The text that remains after the comments before the first row are removed.
+    /// The text without the comments that precede the first row.
     body: &'a str,
     offset: usize,
     separator: Option<u8>,

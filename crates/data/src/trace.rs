@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::DataError;
 
-/// Appends JSON objects to a trace, one per line. Lines are buffered until [`TraceWriter::flush`] is called, and a run
-/// calls it whenever it writes a checkpoint. If the run is killed, the file may contain more lines than the checkpoint,
-/// and the last line may be truncated. [`TraceWriter::resume`] removes these lines. Dropping the writer also flushes
-/// the buffer, but errors are then not reported.
+/// Appends JSON objects to a trace, one per line. Lines are buffered until [`TraceWriter::flush`] is called. A run
+/// calls this function whenever it writes a checkpoint. If the run is killed, the file may contain more lines than the
+/// checkpoint, and the last line may be truncated. [`TraceWriter::resume`] removes these lines. Dropping the writer
+/// also flushes the buffer, but errors are then not reported.
 #[derive(Debug)]
 pub struct TraceWriter {
     path: PathBuf,
@@ -90,7 +90,7 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Writes all buffered lines to disk, and waits until this has finished.
+    /// Writes all buffered lines, and waits until they have been stored on disk.
     pub fn flush(&mut self) -> Result<(), DataError> {
         self.file
             .flush()
@@ -114,8 +114,8 @@ impl TraceWriter {
     }
 }
 
-/// Reads a trace. If a killed run left an incomplete last line, this line is ignored. Any other line that is not an
-/// object of the requested type is an error, and the message contains the number of the line.
+/// Reads a trace. If a killed run left an incomplete last line, this line is ignored. Fails if any other line is not an
+/// object of the requested type. The message then contains the number of the line.
 pub fn read_trace<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);

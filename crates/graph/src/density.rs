@@ -55,7 +55,7 @@ pub struct GraphDensity {
 }
 
 struct SecondOrder {
-    /// Computes, from z, the primal and adjoint values that the products need.
+    /// Computes the primal and adjoint values that Hessian-vector products need. The only input of the program is z.
     linearise: Program,
     saved_rows: usize,
     /// Computes the Hessian-vector product from z, v and the saved values.
@@ -149,7 +149,7 @@ impl Columns {
     }
 }
 
-/// The reason for which the construction of a density ended.
+/// The error that reports that the construction of a density was interrupted. The text states the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interrupted(String);
 
@@ -170,9 +170,9 @@ impl GraphDensity {
         Self::for_batches(graph, execution, usize::MAX)
     }
 
-    /// Like [`new`](Self::new), but plans for batches of at most `capacity` records. If the graph has fewer records,
-    /// batches of all records are planned for. Memory and blocks of lanes are sized for this number of records, and
-    /// initially the first records are bound.
+    /// Like [`new`](Self::new), but plans for batches of at most `capacity` records, or of all records if the graph has
+    /// fewer. Memory and blocks of lanes have the sizes that the largest batch requires. Initially, the first records
+    /// are bound.
     ///
     /// # Panics
     /// Panics under the same conditions as [`new`](Self::new).
@@ -273,7 +273,8 @@ impl GraphDensity {
         &self.gradient
     }
 
-    /// Returns the memory, in bytes, for constants, data and one thread's block of lanes when the gradient is computed.
+    /// Returns the memory, in bytes, for computing the gradient on one thread. This memory contains the constants, the
+    /// data and one block of lanes.
     pub fn peak_bytes(&self) -> usize {
         self.gradient.data_bytes() + self.gradient.arena_bytes()
     }
@@ -366,7 +367,7 @@ impl GraphDensity {
         Some(second)
     }
 
-    /// Computes the products of the Hessians at `z` with `v`. `saved` contains one piece for each block. If it is
+    /// Computes the products of the Hessians at `z` with `v`. `saved` contains one piece for each block. If `saved` is
     /// empty, the program also computes the values that would otherwise have been saved.
     fn product(
         &self,
@@ -406,7 +407,7 @@ impl GraphDensity {
     }
 }
 
-/// The smallest number of values per thread for which another thread is used. With fewer values, waking the thread
+/// Another thread is used only if each thread then has at least this many values. With fewer values, waking the thread
 /// costs more time than it saves.
 const GRAIN: usize = 1 << 15;
 
@@ -472,9 +473,9 @@ pub(crate) fn for_blocks(
     });
 }
 
-/// Returns the values to save for Hessian-vector products. These values are needed by a product, do not depend on `v`,
-/// and are more expensive to compute than to read back from memory: transcendental functions, reductions and matrix
-/// results. Cheap arithmetic is repeated instead.
+/// Returns the values to save for Hessian-vector products. A value is saved if a product needs it, if it does not
+/// depend on `v`, and if computing it again costs more than reading it from memory. Such values are transcendental
+/// functions, reductions and matrix results. Cheap arithmetic is repeated instead.
 fn cut_set(graph: &Graph, v: NodeId) -> Vec<NodeId> {
     let mut tangent = vec![false; graph.len()];
     for id in graph.ids() {

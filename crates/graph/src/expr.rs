@@ -5,8 +5,8 @@
 //! against vectors. Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and add
 //! the log-Jacobian of the transform to the density.
 //!
-//! Errors, such as mismatched lengths or an index out of range, do not panic immediately. The builder stores the first
-//! error together with its source location, and [`Builder::try_density`] returns that error.
+//! Mismatched lengths, an index out of range and other errors do not cause a panic immediately. The builder stores the
+//! first error together with its source location, and [`Builder::try_density`] returns that error.
 //!
 //! ```
 //! use jensen_density::{Lanes, LanesMut, LogDensity};
@@ -105,11 +105,11 @@ pub struct Expr<'b> {
 pub struct RecordIndices<'b> {
     builder: &'b Builder,
     column: Option<RecordId>,
-    /// One more than the largest index, which is the least length that a gathered vector may have.
+    /// One more than the largest index. A vector whose elements are gathered must have at least this length.
     least: u32,
 }
 
-/// A type that can be used as an operand of an expression, which is either an [`Expr`] or a number.
+/// A type that can be used as an operand of an expression. The type is either [`Expr`] or a number type.
 pub trait Operand<'b> {
     /// Converts the value to an expression of `builder`.
     fn expr(self, builder: &'b Builder) -> Expr<'b>;
@@ -353,8 +353,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Adds a node whose site is the source location of the caller, so that copies of an expression in an unrolled loop
-    /// can be recognised.
+    /// Adds a node and records the source location of the caller as its site. Copies of an expression in an unrolled
+    /// loop are later recognised by their sites.
     #[track_caller]
     fn emit(
         &self,

@@ -134,9 +134,9 @@ pub struct Node {
     pub shape: Shape,
     /// The placement of the result.
     pub placement: Placement,
-    /// A number that identifies the source expression from which the node was built, or zero if it is unknown. Nodes
-    /// that were built from the same source expression have the same site. The copies of an unrolled loop body are
-    /// recognised by their sites.
+    /// A number that identifies the source expression from which the node was built. The number is zero if this
+    /// expression is unknown. Nodes that were built from the same source expression have the same site. The copies of
+    /// an unrolled loop body are recognised by their sites.
     pub site: u32,
     args: (u32, u32),
 }

@@ -2,7 +2,7 @@
 //!
 //! The analysis finds the coordinates on which each element of the gradient depends. If element i does not depend on
 //! coordinate j, the second derivative with respect to coordinates i and j is zero everywhere. Sets of coordinates are
-//! interned, because most elements of a model share a few sets. elements of a model share a few sets.
+//! interned, because most elements of a model share a few sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ const MOST: usize = 1 << 24;
 /// The index of an interned set. Index 0 is the empty set.
 type SetId = u32;
 
-/// Returns the pattern of a graph whose first input is the draw and whose second output is the gradient. Returns `None`
-/// if the graph has a record axis, or if too many elements depend on too many coordinates.
+/// Returns the pattern of a graph. The first input of the graph must be the draw, and its second output must be the
+/// gradient. Returns `None` if the graph has a record axis, or if too many elements depend on too many coordinates.
 pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     if graph.record_count().is_some() {
         return None;

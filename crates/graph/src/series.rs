@@ -58,7 +58,7 @@ impl Series {
         (long && stands_apart(&graph, &links)).then_some(Self { graph, links })
     }
 
-    /// Builds the density as a function of the elements of the series instead of their shocks.
+    /// Builds the density as a function of the elements of the series instead of the shocks.
     ///
     /// # Panics
     /// This function never panics, because the graph always has an input.

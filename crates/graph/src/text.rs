@@ -20,8 +20,8 @@
 //!
 //! The line of a node contains its shape (`[]` for one element, `[n]`, or `[n/record]`), its placement, its operation
 //! with attributes and arguments, and `@site` if the site is known. Numbers are printed with enough digits to reproduce
-//! them exactly. A NaN with other bits than the standard NaN is printed as `nan(0x…)`. The parser adds nodes without
-//! simplification, so every node keeps its id. The parser verifies each node when it has read its line.
+//! them exactly. A NaN whose bits differ from those of the standard NaN is printed as `nan(0x…)`. The parser adds nodes
+//! without simplification, so every node keeps its id. The parser verifies each node when it has read its line.
 
 mod solver;
 

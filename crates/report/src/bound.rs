@@ -6,7 +6,7 @@ use crate::page::{Page, WIDE};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// The number of points that the figure shows for one stage. At this size, further points could not be distinguished.
+/// The number of points that the figure shows for one stage. The figure is too small to distinguish more points.
 const POINTS: usize = 500;
 
 type Laid<'a> = (&'a str, Vec<TracePoint>);

@@ -158,7 +158,7 @@ pub struct TopicMap {
 /// A topic of a topic model, with its position on the map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedTopic {
-    /// The number by which the page refers to the topic.
+    /// The number of the topic, as it is displayed on the page.
     pub number: usize,
     /// The fraction of all tokens that belong to the topic.
     pub share: f64,
@@ -257,8 +257,8 @@ pub struct Parameter {
 
 impl Parameter {
     /// Returns the spread of the parameter, which determines the number of decimals. The spread is the standard
-    /// deviation if that is known, and otherwise the standard deviation of the normal distribution that has the same 90
-    /// % interval.
+    /// deviation if that is known. Otherwise, the spread is computed from the 90 % interval as if the distribution were
+    /// normal.
     pub(crate) fn spread(&self) -> f64 {
         match self.sd.is_nan() {
             true => (self.q95 - self.q05) / 3.29,

@@ -41,8 +41,8 @@ pub fn render(report: &Report) -> String {
     page.end(&report.version, &report.footnote)
 }
 
-/// A row of a table. The row has a name, by which the filter selects it, and cells. Each cell consists of the end of
-/// its opening tag and of its content as markup.
+/// A row of a table. The filter of the page selects rows by their names. Each cell is markup that begins with the end
+/// of the cell's opening tag, followed by the content.
 pub(crate) struct TableRow {
     pub name: Option<String>,
     pub cells: Vec<String>,
@@ -150,7 +150,8 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// Adds a picture of a parameter or of a whole variable. The filter selects the picture by this name.
+    /// Adds a picture of a parameter or of a whole variable. The filter of the page selects the picture by the name of
+    /// the parameter or variable.
     pub fn named_scene(
         &mut self,
         (name, whole): (&str, bool),

@@ -17,7 +17,7 @@ const FORESTS: usize = 8;
 const FOREST_ROWS: usize = 40;
 const CORRELATIONS: usize = 16;
 const PAIRS: usize = 4;
-/// The number of points in the plot of two parameters. At this size, further points could not be distinguished.
+/// The number of points in the plot of two parameters. The plot is too small to distinguish more points.
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {

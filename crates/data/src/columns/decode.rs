@@ -60,9 +60,8 @@ impl Field {
         fields.collect()
     }
 
-    /// Returns whether a column of another file has the same name and type. The two may differ in whether they allow
-    /// nulls.
-    /// nulls.
+    /// Returns whether a column of another file has the same name and type. One of the columns may allow nulls when the
+    /// other does not.
     pub fn agrees(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
@@ -191,7 +190,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// Returns the next value of each of `rows` rows. A missing value is represented by `None`.
+    /// Returns the values of the next `rows` rows. A missing value is represented by `None`.
     fn each<T>(
         &self,
         rows: usize,
@@ -262,8 +261,8 @@ impl Decoded {
         }
     }
 
-    /// Appends the numbers to `all`. If a value is missing, returns an error. To describe its row, `location` receives
-    /// the index of the row within the range.
+    /// Appends the numbers to `all`. Returns an error if a value is missing. The error message starts with the text
+    /// that `location` returns for the index of the row within the range.
     pub fn into_numbers(
         self,
         rows: usize,
@@ -333,7 +332,7 @@ impl Decoded {
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
-    /// Numbers that form a list in each row, and whether these numbers are integers.
+    /// The lists of all rows, and whether their numbers are integers.
     Lists(Numbers, bool),
 }
 
@@ -355,8 +354,8 @@ impl CellsOfColumn {
     /// Appends the values of the next `rows` rows.
     ///
     /// # Errors
-    /// Fails if a list is missing, contains a null value or has another length than earlier lists. Also fails if a
-    /// value is not a number.
+    /// Fails if a list is missing, contains a null value or differs in length from earlier lists. Also fails if a value
+    /// is not a number.
     pub fn add(
         &mut self,
         decoded: Decoded,

@@ -6,9 +6,9 @@
 //! | the numbers of a column in a range of rows | `decode` |
 //!
 //! A column of numbers or booleans has one value per row. A column of lists has one vector per row, and the lists must
-//! have equal length. Words are numbered from 1 in alphabetical order, as in CSV files. A value that is missing or is
-//! not a number causes an error, whose message contains the location. Pages may be uncompressed or compressed with
-//! Snappy.
+//! have equal length. Words are numbered from 1 in alphabetical order, as in CSV files. Reading fails if a value is
+//! missing or is not a number. The error message contains the location of the value. Pages may be uncompressed or
+//! compressed with Snappy.
 
 mod decode;
 
@@ -288,9 +288,9 @@ impl RowFiles {
         all
     }
 
-    /// Returns a digest of the lengths and the columns of the files, and of the offsets, sizes and statistics of all
-    /// column chunks. The contents of the files are not read. If a file is written again with other data, its digest
-    /// differs.
+    /// Returns a digest that changes if a file is rewritten with other data. The digest covers the lengths and the
+    /// columns of the files, and the offsets, sizes and statistics of all column chunks. The values in the files are
+    /// not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for file in &self.files {

@@ -7,8 +7,8 @@
 //! result does not depend on the number of workers. No task is smaller than one file, and workers read each file twice.
 //!
 //! The counts are exact as long as the table of [`WordCounts`](super::count::WordCounts) has space for all distinct
-//! words of all files together. If there are more words, the counts would depend on the order of reading, so the driver
-//! counts all words itself.
+//! words of all files together. If there are more words, the counts depend on the order in which files are read.
+//! [`build_apart`] then counts all words itself.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub enum Answer {
     Shard(String),
 }
 
-/// The numbers of documents and tokens that were read from an input file and written.
+/// Statistics of one input file whose documents a task has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     /// The number of documents read.
@@ -85,7 +85,7 @@ pub struct Written {
     pub parts: [(u64, u64); 2],
     /// The number of occurrences of words that are not in the vocabulary; see [`Built::tokens_left_out`].
     pub left_out: u64,
-    /// The numbers of omitted documents; see [`Built::skipped`].
+    /// The number of omitted documents for each reason; see [`Built::skipped`].
     pub skipped: Skipped,
 }
 

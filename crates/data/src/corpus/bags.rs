@@ -7,8 +7,8 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// The number of documents that a header may always state. A header may state [`DOCUMENTS_PER_ENTRY`] further documents
-/// for each entry. Documents without words are kept, so a damaged header could otherwise create 10¹² of them.
+/// A limit on the number of documents that a header may declare. The limit grows by [`DOCUMENTS_PER_ENTRY`] for each
+/// entry. Documents without words are kept, so a damaged header could otherwise create 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
@@ -154,7 +154,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// Returns the next documents, or `None` if the file has ended.
+    /// Returns the next documents, or `None` at the end of the file.
     pub fn next(&mut self) -> Result<Option<Bags>, DataError> {
         let mut bags = Bags::default();
         while bags.ends.len() < CHUNK_DOCUMENTS {

@@ -26,8 +26,8 @@ pub struct BuildSettings {
     pub tokeniser: Tokeniser,
     /// The settings for choosing the vocabulary.
     pub vocabulary: VocabularySettings,
-    /// The words of an existing model, in the order of its terms. If these words are given, no vocabulary is chosen.
-    /// New documents are represented in the words of an existing model.
+    /// The words of an existing model, in the order of its terms. If these words are given, they are the vocabulary of
+    /// the corpus, and no other vocabulary is chosen.
     pub fixed: Option<Vec<String>>,
     /// The fraction of documents that are held out. The fraction is at least 0 and less than 1.
     pub heldout: f64,
@@ -77,10 +77,11 @@ pub struct Built {
     pub distinct_words: u64,
     /// The number of occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
-    /// The numbers of documents that were omitted, for each reason.
+    /// The number of omitted documents for each reason.
     pub skipped: Skipped,
-    /// Words that occur in at most this number of documents may be missing or may be counted too low, because the
-    /// inputs contain too many distinct words. The value is 0 if all counts are exact.
+    /// The largest document frequency for which counts are uncertain. If the inputs contain too many distinct words, a
+    /// word in at most this many documents may be missing, or its count may be too low. The value is 0 if all counts
+    /// are exact.
     pub uncertain_below: u64,
     /// The fraction of documents that are held out.
     pub heldout: f64,
@@ -298,11 +299,11 @@ fn each_chunk(
 pub struct Choice {
     /// The words, indexed by term.
     pub words: Vec<String>,
-    /// For bags, the number of each word in the input. Bags refer to words by number, not by name.
+    /// For bags, the index of each word in the input. Bags refer to words by index, not by name.
     pub old: Option<Vec<usize>>,
     /// The number of distinct words in the inputs; see [`Built::distinct_words`].
     pub distinct: u64,
-    /// The document frequency up to which the counts may be wrong; see [`Built::uncertain_below`].
+    /// The largest document frequency for which counts may be wrong; see [`Built::uncertain_below`].
     pub floor: u64,
 }
 
@@ -317,7 +318,7 @@ impl Choice {
 
 struct Counted {
     terms: HashMap<Box<str>, u32, FixedState>,
-    /// The new number of each term in the input bags. The number is `u32::MAX` if the term is omitted.
+    /// The new index of each term of the input bags. The index is `u32::MAX` if the term is omitted.
     renumbered: Vec<u32>,
 }
 
@@ -354,7 +355,7 @@ impl Counted {
 pub enum Tally {
     /// The words of text, in no particular order, together with the floor of [`WordCounts`].
     Words(Vec<(String, Count)>, u64),
-    /// The counts of the words of bags, indexed by the numbers of the words in the bags.
+    /// The count of each word in bags. The counts are in the order in which the bags number their words.
     Terms(Vec<Count>),
 }
 

@@ -3,9 +3,10 @@
 //! A document consists of pairs of a term and its count, sorted by term. All numbers have variable length. Each byte
 //! contains seven bits of a number, starting with the lowest bits, and the highest bit of the byte is set if more bytes
 //! follow. The encoding starts with the number of bytes and the number of pairs. Each pair is encoded by the distance
-//! `d` between its term and the smallest possible term, which is 0 for the first pair and otherwise the successor of
-//! the preceding term. If the count is 1, the pair is written as `2 d`. Otherwise it is written as `2 d + 1`, followed
-//! by the count minus 2. The most common terms have the smallest numbers, so most pairs take one or two bytes.
+//! `d` between its term and the smallest possible term. The smallest possible term is 0 for the first pair, and
+//! otherwise the successor of the preceding term. If the count is 1, the pair is written as `2 d`. Otherwise it is
+//! written as `2 d + 1`, followed by the count minus 2. The most common terms have the smallest numbers, so most pairs
+//! take one or two bytes.
 
 /// The error for bytes that do not encode a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

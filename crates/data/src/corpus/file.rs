@@ -21,7 +21,7 @@ const HASHED: usize = 16 << 20;
 /// operating system.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
-/// A subset of the documents, which are either used to train a model or held out.
+/// A subset of the documents. A corpus has one subset for training a model, and another subset of held-out documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// The documents that are used to train the model.
@@ -201,7 +201,7 @@ impl CorpusFile {
         self.tail.parts[part as usize].tokens
     }
 
-    /// Returns, for a split, the sum over its documents of the number of distinct terms.
+    /// Counts the distinct terms of each document in a split, and returns the sum of these counts.
     pub fn pairs(&self, part: Split) -> u64 {
         self.tail.parts[part as usize].pairs
     }
@@ -231,13 +231,13 @@ impl CorpusFile {
         &self.path
     }
 
-    /// Returns the number of documents in a block, which is the unit in which the file is organised.
+    /// Returns the number of documents per block. The file stores documents in blocks of this size.
     pub fn block(&self) -> usize {
         BLOCK
     }
 
-    /// Reads document `index` of a split into `document`. To find it, this function skips the documents that precede it
-    /// in its block, which has [`block`](Self::block) documents.
+    /// Reads document `index` of a split into `document`. Documents are stored in blocks of [`block`](Self::block)
+    /// documents, so this function first skips the earlier documents of the same block.
     ///
     /// # Panics
     /// Panics if the document does not exist. This would be a bug in the caller.
@@ -250,8 +250,8 @@ impl CorpusFile {
         });
     }
 
-    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. To find the document,
-    /// this function skips the same documents as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. Like
+    /// [`read`](Self::read), this function first skips the earlier documents of the same block.
     ///
     /// # Panics
     /// Panics if the document does not exist. This would be a bug in the caller.

@@ -18,7 +18,8 @@ use serde_json::{Map, Value};
 
 use crate::error::DataError;
 
-/// Opens a Parquet file. Every line of the result is a JSON object that contains those of the given columns that exist.
+/// Opens a Parquet file. Every line of the result is a JSON object. The object contains the given columns, except those
+/// that do not exist.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is not a Parquet file, or does not have the column `field`.

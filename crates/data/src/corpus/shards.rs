@@ -170,7 +170,7 @@ impl Corpus {
         self.shards.iter().map(|shard| shard.tokens(part)).sum()
     }
 
-    /// Returns, for a split, the sum over its documents of the number of distinct terms.
+    /// Counts the distinct terms of each document in a split, and returns the sum of these counts.
     pub fn pairs(&self, part: Split) -> u64 {
         self.shards.iter().map(|shard| shard.pairs(part)).sum()
     }
@@ -200,13 +200,13 @@ impl Corpus {
         &self.path
     }
 
-    /// Returns the number of documents in a block, which is the unit in which a file is organised.
+    /// Returns the number of documents per block. A file stores documents in blocks of this size.
     pub fn block(&self) -> usize {
         self.shards[0].block()
     }
 
-    /// Reads document `index` of a split into `document`. To find it, this function skips the documents that precede it
-    /// in its block, which has [`block`](Self::block) documents.
+    /// Reads document `index` of a split into `document`. Documents are stored in blocks of [`block`](Self::block)
+    /// documents, so this function first skips the earlier documents of the same block.
     ///
     /// # Panics
     /// Panics if the document does not exist. This would be a bug in the caller.
@@ -215,8 +215,8 @@ impl Corpus {
         shard.read(part, index, document);
     }
 
-    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. To find the document,
-    /// this function skips the same documents as [`read`](Self::read).
+    /// Calls `visit` with each term of a document and its count, in ascending order of the terms. Like
+    /// [`read`](Self::read), this function first skips the earlier documents of the same block.
     ///
     /// # Panics
     /// Panics if the document does not exist. This would be a bug in the caller.
@@ -236,7 +236,7 @@ impl Corpus {
 
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// Returns the range of documents that belong to a shard, as the first index and the exclusive end.
+/// Returns the range of documents that belong to a shard. The end of the range is exclusive.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }

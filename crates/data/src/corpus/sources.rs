@@ -100,15 +100,15 @@ impl Default for SourceSettings {
     }
 }
 
-/// The numbers of documents that were omitted, for each reason.
+/// The number of omitted documents for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The number of documents that contain no word of the vocabulary.
     pub empty: u64,
     /// The number of documents that are not UTF-8 text.
     pub not_utf8: u64,
-    /// The number of JSON objects that do not have the text field, or whose text field is neither text nor a list of
-    /// words.
+    /// The number of JSON objects without a usable text field. The field is missing, or it is neither text nor a list
+    /// of words.
     pub without_text: u64,
 }
 
@@ -272,7 +272,8 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
 pub(crate) struct Texts {
     pub bytes: Vec<u8>,
     pub ends: Vec<usize>,
-    /// The index of the file that contains each document, and the line on which the document begins.
+    /// The location of each document. It consists of the index of the file, and of the line on which the document
+    /// begins.
     pub locations: Vec<(u32, u64)>,
 }
 

@@ -13,8 +13,8 @@ use crate::error::DataError;
 /// The settings for splitting text into words. Words are converted to lower case and to composed form (Unicode's
 /// normalisation form C). Words that are too short or too long are omitted.
 ///
-/// A word is a maximal sequence of letters with their marks, or a match of a pattern if one is given. By default,
-/// digits, punctuation, hyphens and apostrophes separate words.
+/// A word is a maximal sequence of letters with their marks. If a pattern is given, however, the words are the matches
+/// of this pattern. By default, digits, punctuation, hyphens and apostrophes separate words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tokeniser {
     /// The smallest number of characters in a word. Marks are not counted, and shorter words are omitted.

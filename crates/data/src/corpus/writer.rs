@@ -192,11 +192,12 @@ impl CorpusWriter<'_> {
     }
 }
 
-/// Writes a corpus to a temporary file, which then replaces the file at `path`. `fill` supplies the documents, and
-/// returns the words, indexed by term, and a record that describes how the corpus was built.
+/// Writes a corpus to the file `path`. The content is first written to a temporary file, which then replaces the file
+/// at `path`. `fill` adds the documents. It returns the words, indexed by term, and a record that describes how the
+/// corpus was built.
 ///
 /// # Errors
-/// Fails if the file cannot be written, and returns any error of `fill`. In either case, the file at `path` is not
+/// Fails if the file cannot be written or if `fill` returns an error. In either case, the file at `path` is not
 /// replaced.
 pub fn write<'w, I: Iterator<Item = &'w str>>(
     path: &Path,

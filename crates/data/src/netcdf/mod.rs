@@ -13,8 +13,8 @@
 //! Variables of the same group share dimensions of the same name and size. If the data contain a scalar with the same
 //! name as a dimension, the scalar is omitted, because it is the size of this dimension. Elements are in row-major
 //! order, as the format requires. The attributes of every group contain the name and the version of the library and the
-//! name of the model. Variables of size zero and groups without draws are omitted. So are data variables whose names
-//! cannot be declared by a model.
+//! name of the model. Variables of size zero and groups without draws are omitted. Data variables are omitted if no
+//! model can declare their names.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub struct Roles {
     pub log_likelihood: Vec<String>,
     /// The names of variables that are predictions of data. For example, `y_rep` and `y_pred` predict `y`.
     pub predictive: Vec<String>,
-    /// Whether the draws come from an approximation, in which case they have weights.
+    /// Whether the draws come from an approximation. Only such draws have weights.
     pub approximate: bool,
     /// The names of dimensions and the labels along them.
     pub coordinates: Coordinates,

@@ -1,4 +1,4 @@
-//! Evaluates simple expressions of R. The operators `+ - * / ^` and ranges are supported, and so are variables that
+//! Evaluates simple expressions of R. Expressions may contain the operators `+ - * / ^`, ranges, and variables that
 //! were assigned earlier. The supported functions are `c`, `rep`, `seq`, `seq_len`, `matrix`, `array`, `structure`,
 //! `length`, `integer`, `numeric`, `as.integer` and similar functions.
 

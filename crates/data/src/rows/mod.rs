@@ -58,7 +58,7 @@ impl Rows {
     /// Opens a file or a folder of pictures. The name determines the format:
     ///
     /// - `.npy` is a NumPy array;
-    /// - `.mat` is an uncompressed MAT 5 file, of which the first numeric matrix is read, with one record per column;
+    /// - `.mat` is an uncompressed MAT 5 file, whose first numeric matrix contains one record per column;
     /// - `.csv`, `.txt`, `.tsv` and `.npz` are tables, whose columns must be numeric;
     /// - a folder contains PNG and PGM pictures of the same size, which are converted to grey levels;
     /// - any other name is an IDX file.

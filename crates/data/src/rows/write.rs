@@ -127,8 +127,8 @@ impl<'w, T: Number> RowWriter<'w, T> {
         Ok(())
     }
 
-    /// Writes a row that is preceded by a cell with the name of the row. The header must also contain a name for this
-    /// cell. A NumPy array cannot contain names.
+    /// Writes a row whose first cell is a name. The header must also contain a name for this cell. A NumPy array cannot
+    /// contain names.
     ///
     /// # Errors
     /// Fails if the row cannot be written, or if the format is not CSV.

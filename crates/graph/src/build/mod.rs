@@ -40,8 +40,8 @@ impl Graph {
         self.placed_input(len, Placement::Lane)
     }
 
-    /// Creates an input of `len` elements that has the same value in all lanes. The gradient with respect to it is a
-    /// sum over the lanes.
+    /// Creates an input of `len` elements that has the same value in all lanes. The gradient with respect to this input
+    /// is a sum over the lanes.
     pub fn shared_input(&mut self, len: usize) -> NodeId {
         self.placed_input(len, Placement::Shared)
     }

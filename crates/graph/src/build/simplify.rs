@@ -4,8 +4,8 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op};
 
 impl Graph {
-    /// Repeats `x` to fill `shape`. This is necessary if an identity removes the other operand and that operand is
-    /// wider.
+    /// Repeats `x` to fill `shape`. An identity, such as x + 0 = x, may remove an operand that is wider than `x`, but
+    /// the result must keep the shape of that operand.
     fn widen(&mut self, x: NodeId, shape: Shape) -> NodeId {
         if self.shape(x) == shape {
             x
@@ -16,7 +16,7 @@ impl Graph {
 
     /// Returns b if the expression is `(a + b) − a`, where both occurrences of a may be selections of the same
     /// elements. The result is exact, whereas the subtraction would return only a rounding error if a is very large.
-    /// Such expressions occur with effects around a location whose scale is tiny.
+    /// Such expressions occur if effects have a tiny scale around their location.
     fn rest_of_sum(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let sum = |graph: &Self, id: NodeId| match graph.elem_op(id) {
             Some(ElemOp::Add) => Some((graph.args(id)[0], graph.args(id)[1])),
@@ -50,8 +50,8 @@ impl Graph {
         Some(self.gather(rest, &indices))
     }
 
-    /// Combines two scalars that are added to a vector, or subtracted from it, one after the other. The rule does not
-    /// apply to a pivot, because subtracting the pivot from each element preserves digits.
+    /// If a program adds two scalars to a vector or subtracts them from it, combines the two scalars first. The rule
+    /// does not apply to a pivot, because subtracting the pivot from each element preserves digits.
     fn scalars_together(&mut self, op: ElemOp, x: NodeId, y: NodeId) -> Option<NodeId> {
         use ElemOp::{Add, Pivot, Sub};
         let is_scalar = |graph: &Self, id: NodeId| graph.shape(id).is_scalar();
@@ -166,10 +166,10 @@ impl Graph {
         Some(self.concat(&logs))
     }
 
-    /// Applies an operation to tables, instead of to the elements that are gathered from the tables, if the gathered
-    /// elements outnumber the elements of the tables, as in `sd * z[group]`. If some elements of the tables are not
-    /// gathered, the operation is applied to them as well, and their derivatives are later multiplied by zero. In this
-    /// case the rule covers only sums and products, whose derivatives are always finite.
+    /// Moves an operation before a gather, as in `sd * z[group]`. The operation is then applied to the elements of the
+    /// tables instead of to the gathered elements. This is done only if there are more gathered elements than elements
+    /// of the tables. If some elements of the tables are not gathered, their derivatives are later multiplied by zero
+    /// and must be finite. In this case, only sums and products are moved.
     pub(super) fn before_gather(
         &mut self,
         op: ElemOp,

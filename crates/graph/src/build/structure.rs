@@ -7,7 +7,8 @@ use crate::ops::{
     ElemOp, MAX_SCATTER, MatMul, Op, Pass, ScatterMap, ScatterMaps, Solver, structural,
 };
 
-/// The largest number of elements of a constant to which structural operations are applied when the graph is built.
+/// Structural operations on a constant are computed when the graph is built, unless the constant has more than this
+/// number of elements.
 const FOLD_LIMIT: usize = 1 << 22;
 
 impl Graph {
@@ -110,7 +111,8 @@ impl Graph {
         self.push(Op::GatherRecord(index), &[x], Shape::per_record(1))
     }
 
-    /// Creates a vector of `len` zeros, and adds the elements of every source at the indices of its map.
+    /// Creates a vector of `len` zeros, and adds the elements of every source to it. The map of a source contains the
+    /// indices at which its elements are added.
     pub fn scatter(&mut self, sources: &[(NodeId, ScatterMap)], len: usize) -> NodeId {
         let sources: Vec<_> = sources
             .iter()

@@ -105,9 +105,9 @@ impl Graph {
         }
     }
 
-    /// Returns whether the sum of a vector reduces to a few terms. The terms of the vector may be products of data
-    /// columns and scalars, products of long data matrices and vectors, or elements of much shorter vectors. Elements
-    /// of shorter vectors may be multiplied by data.
+    /// Returns whether the sum of a vector reduces to a few terms. Each term of the vector must have one of three
+    /// forms: a data column times a scalar, a long data matrix times a vector, or elements of a much shorter vector.
+    /// The elements of a shorter vector may be multiplied by data.
     fn is_linear(&self, x: NodeId) -> bool {
         let shape = self.shape(x);
         if shape.record || (shape.len as usize) < SHORTEST {

@@ -3,8 +3,8 @@
 use super::{Group, Power, Taken, Way};
 use crate::ir::{Graph, NodeId};
 
-/// Returns the coordinates of a group that have a power, with their replacements, or `None` if no element has a power.
-/// `own` contains all coordinates of the group.
+/// Returns the coordinates of a group for which a power is given, with the values that replace them. Returns `None` if
+/// no power is given for any of them. `own` contains all coordinates of the group.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,

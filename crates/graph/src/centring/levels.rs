@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Group, coordinates};
 use crate::ir::{Graph, NodeId};
 
-/// The largest product of the number of nodes in a location or scale and the number of coordinates. If the product is
-/// larger, the graph is not searched for groups, because the search would take too long.
+/// A limit on the cost of a search. The cost is the number of visited nodes times the number of coordinates. If the
+/// cost exceeds the limit, the search ends without a result.
 const EFFORT: usize = 1 << 26;
 
 pub(super) struct Reach<'a> {

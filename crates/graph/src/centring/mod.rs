@@ -14,7 +14,7 @@
 //! programs*, ICML 2020.
 //!
 //! If a program is already non-centred, with θ = μ + τ z and z ~ N(0, 1), then z itself is reparameterised, with
-//! location 0 and scale 1/τ. At the power 0, the coordinate is τ z.
+//! location 0 and scale 1/τ. With the power 0, the coordinate is τ z.
 //!
 //! Vectors with a joint Gaussian prior are whitened, and the transform takes into account how much the data determine
 //! each element; see `vectors`.
@@ -41,7 +41,7 @@ use crate::scalar::evaluate;
 use levels::{Reach, levels};
 pub use vectors::Site;
 
-/// The spread of the prior of some values.
+/// The prior spread of the values of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
     /// The positive scale of independent elements. The scale is one number for all elements, or one number per element.
@@ -286,8 +286,8 @@ impl Hierarchy {
         }
     }
 
-    /// Replaces the coordinates of some groups, which `own` lists. In the locations and scales, `theta` replaces
-    /// `input`, which is the input of the hierarchy's graph.
+    /// Replaces the coordinates of the groups whose coordinates `own` lists. `input` is the input of the hierarchy's
+    /// graph. In the locations and scales, `theta` replaces this input.
     fn level(
         &self,
         groups: &[Group],

@@ -173,7 +173,7 @@ fn derivatives_of_the_new_density_are_its_differences() {
     }
 }
 
-/// The coordinates are log τ and three values z ~ N(0, 1), and the data are observations of τ z. At the power 0, the
+/// The coordinates are log τ and three values z ~ N(0, 1), and the data are observations of τ z. With the power 0, the
 /// coordinates are τ z.
 #[test]
 fn what_is_non_centred_by_hand_can_be_centred() {

@@ -25,7 +25,7 @@ use crate::scalar::evaluate;
 pub struct Site {
     /// The index of the coordinate.
     pub coordinate: u32,
-    /// The diagonal element of W for this coordinate, which is not negative.
+    /// The diagonal element of W for this coordinate. It is at least 0.
     pub weight: f64,
     /// The element of b for this coordinate.
     pub pull: f64,
@@ -42,14 +42,14 @@ impl Site {
     }
 }
 
-/// The number of directions in which the curvature of the data's information about a vector is measured. One direction
+/// The curvature of the data's information about a vector is measured along this many directions. One direction
 /// suffices if the curvature is diagonal.
 const DIRECTIONS: usize = 8;
 
 /// A threshold for the ratio of the data's information to the prior's information, averaged over a vector. Above this
-/// ratio, the transform of the vector also conditions on the data. Below it, whitening suffices, because the data
-/// hardly distort the posterior of the whitened vector. At a point from a mean-field fit of the whitened vector, the
-/// ratio is several times too small.
+/// ratio, the transform of the vector also conditions on the data. Below this ratio, whitening suffices, because the
+/// data hardly distort the posterior of the whitened vector. At a point from a mean-field fit of the whitened vector,
+/// the ratio is several times too small.
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {
@@ -150,8 +150,8 @@ impl Hierarchy {
     }
 }
 
-/// Returns 1 or −1 with equal frequency. Over a few directions, the product of the signs of any two elements also has
-/// both values equally often.
+/// Returns the sign of an element in a direction, which is 1 or −1 with equal frequency. For any two elements, the
+/// product of their signs is also 1 or −1 with equal frequency over a few directions.
 fn sign(direction: usize, at: usize) -> f64 {
     let mixed = (at as u64 + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -2,10 +2,10 @@
 //!
 //! A [`Program`](super::Program) is designed for kernels over many rows. On a single row of 64 lanes, dispatching an
 //! instruction costs several times as much as the eight vector operations that it performs. The body of a solver
-//! consists of about a dozen instructions, each for one row, and runs tens of thousands of times per second. Here, a
-//! single function runs all operations. Their operands are rows at known positions, and the last result is written
-//! directly to the caller's rows. A right-hand side of ten operations then takes a third of the time that a program
-//! takes.
+//! consists of about a dozen instructions, and each instruction processes one row. The body runs tens of thousands of
+//! times per second. Here, a single function runs all operations. Their operands are rows at known positions, and the
+//! last result is written directly to the caller's rows. For a right-hand side of ten operations, this code takes a
+//! third of the time of a [`Program`](super::Program).
 
 use std::collections::HashMap;
 
@@ -143,9 +143,9 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// Translates a graph in which every value except the inputs is a single number. `outputs` contains the lengths of
-    /// the outputs of the code. The outputs of the graph are, in order, the elements of these outputs. Returns `None`
-    /// if the graph contains a value or an operation that the code does not support.
+    /// Translates a graph in which every value except the inputs is a single number. `outputs` contains the length of
+    /// each output of the code. The graph has one output for each element of each output of the code, in the same
+    /// order. Returns `None` if the graph contains a value or an operation that the code does not support.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
         if inputs.len() > MOST_INPUTS || outputs.len() > MOST_OUTPUTS {

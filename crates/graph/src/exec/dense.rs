@@ -26,7 +26,7 @@ pub(crate) struct DenseKernel {
     run: DenseFn,
     extents: Extents,
     /// The number of elements per record, if the operand runs along the record axis. The total number of elements is
-    /// then known once a batch is bound.
+    /// then known only once a batch is bound.
     per_record: Option<usize>,
 }
 
@@ -36,8 +36,8 @@ impl DenseKernel {
     }
 
     /// # Safety
-    /// The operands and the destination must have `lanes` lanes and the extents of the kernel. Extents that are counted
-    /// per record are those of `records` records.
+    /// The operands and the destination must have `lanes` lanes and the extents of the kernel. An extent along the
+    /// record axis must be the extent for `records` records.
     pub(crate) unsafe fn run(&self, dst: *mut f64, args: &[Operand], records: usize, lanes: usize) {
         let extents = match self.per_record {
             Some(len) => Extents {
@@ -80,8 +80,8 @@ impl Flag for Off {
     const ON: bool = false;
 }
 
-/// The number of rows in a piece of the summed extent. A piece of the right factor stays in the L1 cache while all rows
-/// of the result use it.
+/// A product is summed in pieces of this many rows of the right factor. A piece stays in the L1 cache while all rows of
+/// the result use it.
 const DEPTH: usize = 32;
 
 #[inline(always)]
@@ -311,8 +311,7 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// Returns the rows of an operand, one after the other, and the number of lanes per row. The number is 1 if the operand
-/// is splat.
+/// Returns the rows of an operand in order, and the number of lanes per row. The number is 1 if the operand is splat.
 unsafe fn rows(
     operand: &Operand,
     splat: bool,

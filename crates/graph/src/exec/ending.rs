@@ -11,8 +11,8 @@ type Work = Box<dyn FnOnce() + Send>;
 
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
-/// An interrupt of evaluations, which implements a time limit or a cancellation by the user. The result of an
-/// interrupted evaluation is NaN. The default value never interrupts an evaluation.
+/// Interrupts evaluations, for example when a time limit is exceeded or when the user cancels the work. The result of
+/// an interrupted evaluation is NaN. The default value never interrupts an evaluation.
 #[derive(Clone, Default)]
 pub struct Ending {
     asked: Option<Arc<Asked>>,
@@ -29,9 +29,9 @@ impl Ending {
         }
     }
 
-    /// Runs large factorisations and products, which do not check the interrupt themselves, through `during`. `during`
-    /// must run the work on another thread and wait for it as long as the evaluation may continue. `during` returns
-    /// whether the work finished. Work that is abandoned must not affect later calls.
+    /// Sets the function `during`, which runs large factorisations and products. These do not check the interrupt
+    /// themselves. `during` must run the work on another thread, and wait until the work has finished or the evaluation
+    /// must end. It returns whether the work finished. Work that is abandoned must not affect later calls.
     pub fn apart(self, during: impl Fn(Work) -> bool + Send + Sync + 'static) -> Self {
         Self {
             during: Some(Arc::new(during)),

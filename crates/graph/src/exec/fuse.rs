@@ -28,7 +28,7 @@ struct Task {
     reads: Vec<NodeId>,
 }
 
-/// The tile registers: those that are free, and the node that each of the others contains.
+/// The tile registers. Some of them are free, and each of the others contains the value of a node.
 #[derive(Default)]
 struct Registers {
     free: Vec<u32>,

@@ -375,8 +375,8 @@ macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
         value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
-        /// A separate type for each operation, so that a kernel can be compiled for each combination of operation and
-        /// operand layout.
+        /// Each operation has a type of its own. A kernel can therefore be compiled for each combination of operation
+        /// and operand layout.
         mod tags {
             $(pub struct $variant;)*
         }
@@ -409,7 +409,7 @@ pub(crate) fn copy_kernel(simd: Simd, splat: bool) -> MapKernel {
     }
 }
 
-/// Returns the kernel that sums `a`. If there is a second operand, which may be splat or not, the kernel sums `a · b`.
+/// Returns the kernel that sums `a`. If there is a second operand `b`, the kernel sums `a · b`. Only `b` may be splat.
 pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     match second {
         None => sum_fn::<One, Mask<false, false, false>>(simd),
@@ -418,8 +418,8 @@ pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
     }
 }
 
-/// Returns the kernel that scatters `a`. If there is a second operand, which may be splat or not, the kernel scatters
-/// `a · b`.
+/// Returns the kernel that scatters `a`. If there is a second operand `b`, the kernel scatters `a · b`. Only `b` may be
+/// splat.
 pub(crate) fn scatter_kernel(simd: Simd, second: Option<bool>) -> ScatterKernel {
     match second {
         None => scatter_fn::<One, Mask<false, false, false>>(simd),

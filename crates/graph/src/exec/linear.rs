@@ -33,13 +33,13 @@ pub(super) struct Linear {
     pub sums: Vec<Sums>,
     /// The nodes that are computed as parts of a predictor or of a sum.
     pub absorbed: HashSet<NodeId>,
-    /// The sums that are computed by the steps found here, identified by the indices of their sinks in the kernel.
+    /// The sums that the steps found here compute. Each sum is identified by the index of its sink in the kernel.
     pub taken: HashSet<usize>,
 }
 
 impl Planner<'_> {
     /// Finds the linear parts of a kernel. `inside` counts how often each value is read within the kernel. `elsewhere`
-    /// contains the sums that are computed in another way and must be left out.
+    /// contains the sums that must be left out, because other steps compute them.
     pub(super) fn linear(
         &self,
         shape: Shape,
@@ -82,7 +82,8 @@ impl Planner<'_> {
         ordered.then_some((column, value))
     }
 
-    /// Returns the linear predictor whose last addition is `id`, together with the nodes that it absorbs.
+    /// Returns the linear predictor whose last addition is `id`. Also returns the nodes that are computed as parts of
+    /// the predictor.
     fn predictor(
         &self,
         id: NodeId,

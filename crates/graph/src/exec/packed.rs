@@ -10,13 +10,13 @@ use jensen_math::simd::{F64x8, LANES};
 use crate::exec::dense::{Extents, Factors, Flag, at};
 use crate::exec::kernels::Operand;
 
-/// The smallest number of rows, and of products per element, for which copying the operands saves time.
+/// Copying the operands saves time only if there are at least this many rows, and this many products per element.
 const LEAST: usize = 8;
 /// The smallest number of columns for which copying the operands saves time.
 const LEAST_COLUMNS: usize = 4;
 
-/// The number of rows in a piece of the summed extent. A panel of the right factor with this number of rows stays in
-/// the L1 cache.
+/// A product is summed in pieces of this many rows of the right factor. A panel with this number of rows stays in the
+/// L1 cache.
 const DEPTH: usize = 64;
 
 /// The size of a cache line in bytes, which is also the size of eight lanes.
@@ -169,8 +169,8 @@ unsafe fn product_of<V: F64x8, M: Factors, const T: usize>(
     }
 }
 
-/// Treats a system with the transposed matrix as a system with the lower triangle. The rows, columns and unknowns are
-/// then in reverse order.
+/// Solves a triangular system. A system with the transposed matrix is treated as a system with a lower triangular
+/// matrix, by taking rows, columns and unknowns in reverse order.
 #[inline(always)]
 unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
     dst: *mut f64,

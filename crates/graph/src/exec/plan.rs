@@ -4,10 +4,9 @@
 //! single pass over the elements, in tiles that stay in the L1 cache. Intermediate values are kept in tile registers.
 //! Sums and scatters are accumulated during the pass, and gathered operands are read through their index lists.
 //!
-//! *Memory.* A value that is read after its kernel has finished is stored in a slot, which is a range of rows in an
-//! arena. After the last read, another value can use the slot. An evaluation needs no other memory than the arena for
-//! one block of lanes.
-//! can use the slot. An evaluation needs only this arena, for one block of lanes.
+//! *Memory.* A value that is read after its kernel has finished is stored in a slot. A slot is a range of rows in an
+//! arena. After the last read of the value, another value can use the slot. An evaluation needs no other memory than
+//! the arena for one block of lanes.
 
 use std::collections::HashMap;
 
@@ -25,7 +24,8 @@ use crate::ops::Op;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
-    /// During planning, a slot of the arena. Afterwards, rows of the arena.
+    /// Scratch memory. During planning, the number identifies a slot. Afterwards, the operand is in the rows of the
+    /// arena.
     Arena(u32),
     Input(u32),
     Pool,
@@ -242,8 +242,8 @@ pub(crate) struct Plan {
     /// The constants. After the constants, there is memory for the shared values, which are computed when data are
     /// bound.
     pub constants: Vec<f64>,
-    /// The node of each shared value, the offset of the value in the pool, and the number of its elements for the
-    /// largest batch.
+    /// The shared values. Each entry contains the node of a value, its offset in the pool, and its number of elements
+    /// for the largest batch.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,
@@ -564,9 +564,8 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Lets a backward pass use the intermediate results of the forward pass with the same arguments. The arguments are
-    /// compared by their offsets, which identify them only until different values share rows. This function must
-    /// therefore be called before that.
+    /// Lets a backward pass use the intermediate results of the forward pass with the same arguments. This function
+    /// identifies arguments by their offsets, so it must be called before different values share rows.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self
             .steps

@@ -23,8 +23,8 @@ const CACHE_TARGET: usize = 640 * 1024;
 
 const WIDEST: usize = 256;
 
-/// The number of elements of a tile that includes rows of a matrix. A larger tile has more rows, and these rows share
-/// the loads and stores of every column.
+/// The number of elements of a tile that includes rows of a matrix. In a larger tile, more rows share the loads and
+/// stores of every column.
 const TILE_OF_PRODUCTS: usize = 1024;
 
 /// The largest number of lanes of a block if tiles include the rows of a matrix.
@@ -104,8 +104,8 @@ impl Program {
         self.bind_shared(batch, &[]);
     }
 
-    /// Binds a batch of records and the values of shared inputs, where `inputs[slot]` contains the values of an input.
-    /// Entries of per-lane inputs are ignored.
+    /// Binds a batch of records and the values of shared inputs. `inputs[slot]` contains the values of a shared input,
+    /// and entries for per-lane inputs are ignored.
     pub(crate) fn bind_shared(&mut self, batch: &[u32], inputs: &[&[f64]]) {
         assert!(
             batch.len() <= self.capacity,
@@ -179,7 +179,8 @@ impl Program {
         self.records
     }
 
-    /// Returns the number of rows that one evaluation reads and writes per lane, which is a rough measure of its cost.
+    /// Returns the number of rows that one evaluation reads and writes per lane. This number is a rough measure of the
+    /// cost of an evaluation.
     pub fn work(&self) -> usize {
         self.plan.costs.iter().sum()
     }

@@ -4,9 +4,10 @@
 //! Σ log(1 + exp(x)) is the sum of the positive parts of x, plus the logarithm of the product of all 1 + exp(−|x|). A
 //! separate logarithm for each element would cost as much as all other work together. The kernel stores the product
 //! minus 1, which retains full precision even if every exp(−|x|) is tiny. This matters because a likelihood may
-//! multiply such a sum by a precision parameter as large as 10²⁰. Rows of equal weight share a product, because weights
-//! that are counts have few distinct values. If the weights are known when the graph is planned, the products of all
-//! rows are stored next to the sums. If the weights are not known then, each product extends over only a few rows.
+//! multiply such a sum by a precision parameter as large as 10²⁰. Rows of equal weight share a product. This saves
+//! logarithms, because weights that are counts have few distinct values. If the weights are known when the graph is
+//! planned, the products of all rows are stored next to the sums. If the weights become known only later, each product
+//! extends over only a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -166,13 +167,12 @@ impl Planner<'_> {
 pub(crate) struct Classes {
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
-    /// The slot of the rows that contain the products of the classes, and the offset of these rows.
+    /// The location of the products of the classes: a slot, and the offset of their rows in the slot.
     pub products: (u32, usize),
 }
 
 impl Classes {
-    /// Returns the products that `rows` contains, for a tile that extends from row `first` to row `end` of `total`
-    /// rows.
+    /// Returns the products in `rows` for a tile. The tile extends from row `first` to row `end` of `total` rows.
     ///
     /// # Safety
     /// The memory must belong to the plan of these classes, and the tile must be within its rows.
@@ -222,8 +222,8 @@ const NONE: u8 = 0;
 const RUNS: u8 = 1;
 const CLASSES: u8 = 2;
 
-/// The largest number of distinct weights. The products of these weights occupy part of the cache for each block of
-/// lanes.
+/// The largest number of distinct weights for which each weight has its own product. These products occupy part of the
+/// cache during each block of lanes.
 const MOST_CLASSES: usize = 64;
 
 trait Form {
@@ -240,7 +240,7 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
 
 const SORTED: usize = 16;
 
-/// A number of factors below 2 whose product is certain not to overflow.
+/// A product of this many factors does not overflow, because each factor is at most 2.
 const FACTORS: usize = 512;
 
 struct Runs {

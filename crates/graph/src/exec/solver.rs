@@ -18,11 +18,11 @@ pub(crate) struct Call {
     pass: Pass,
     programs: Roles<Code>,
     group: usize,
-    /// The index of the memo that this call shares with another pass that has the same arguments.
+    /// The index of this call's memo. Another pass with the same arguments uses the same memo.
     pub memo: Option<usize>,
 }
 
-/// The estimated number of times that a solve runs the body. The estimate is used to divide work among threads.
+/// The estimated number of runs of the body per solve. The estimate is used to divide work among threads.
 const RUNS: usize = 200;
 
 pub(crate) struct SolverScratch {
@@ -82,7 +82,7 @@ impl Code {
 /// Runs code until an interrupt occurs. After an interrupt all results are NaN, and a solver stops at the first NaN.
 struct Running<'a> {
     code: Machine<'a>,
-    /// The work per lane and run that is not done by the code: the solution of a factorised system.
+    /// The additional work, per lane and run, of solving a factorised system. The code does not do this work.
     beside: usize,
     patience: &'a Patience,
 }

@@ -37,8 +37,8 @@ pub(crate) struct KernelDraft {
 }
 
 impl KernelDraft {
-    /// Counts how often each operation of the kernel is read by other operations of the kernel and by the sinks in
-    /// `inside`.
+    /// Counts the reads of each operation of the kernel. Other operations of the kernel can read it, and so can the
+    /// sinks for which `inside` is true.
     pub(crate) fn reads(
         &self,
         graph: &Graph,
@@ -64,7 +64,7 @@ pub(crate) struct Stages {
     pub needed: Vec<bool>,
     pub roles: Vec<Role>,
     pub uses: Vec<u32>,
-    /// The stage of each node, which for an elementwise node is that of its kernel and for a dense node that of its
+    /// The stage of each node. An elementwise node has the stage of its kernel, and a dense node has the stage of its
     /// step.
     stage: Vec<u32>,
     /// The first stage in which any step can read each value.
@@ -247,8 +247,8 @@ impl Stages {
         self.continued_scatter(graph, node) == Some(source)
     }
 
-    /// Returns the first source of the scatter `node` that is added as a whole and is itself a scatter without other
-    /// users.
+    /// Returns the first source of the scatter `node` that can be merged with `node`. Such a source is added as a
+    /// whole, and it is itself a scatter that no other node uses.
     pub(crate) fn continued_scatter(&self, graph: &Graph, node: NodeId) -> Option<NodeId> {
         let Op::Scatter(maps) = graph.op(node) else {
             return None;

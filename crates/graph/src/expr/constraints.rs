@@ -1,8 +1,8 @@
 //! Maps unconstrained parameters to constrained values, and adds the log-Jacobians of these maps to the density.
 //!
-//! The transforms are those of the Stan reference manual, with one exception: the simplex uses stick breaking, as Stan
-//! did before version 2.37, whereas `jensen-stan` uses the isometric log-ratio transform of current Stan. The posterior
-//! is the same with either transform, but a given point on the unconstrained scale corresponds to different simplexes.
+//! The transforms are those of the Stan reference manual, except that the simplex uses stick breaking, as Stan did
+//! before version 2.37. The crate `jensen-stan` uses the isometric log-ratio transform of current Stan. The posterior
+//! is the same with either transform, but the two transforms map an unconstrained point to different simplexes.
 
 use super::{Expr, Operand};
 

@@ -10,8 +10,8 @@
 //!   used.
 //! - `partials` lists the derivative with respect to each argument as a graph expression of the arguments and of the
 //!   result, `out`. The entry `Zero` means that the derivative is zero almost everywhere.
-//! - `range` is the range of the values, where it follows from the ranges of the arguments.
-//! - `harmless` contains a number for each argument that replaces the argument on branches that are not taken. The
+//! - `range` is the range of the values, if it follows from the ranges of the arguments.
+//! - `harmless` contains one number per argument. This number replaces the argument on branches that are not taken. The
 //!   field is required if the operation is undefined or has an infinite slope for some arguments.
 //! - `points` lists arguments at which tests compare the value, the kernel and finite differences.
 

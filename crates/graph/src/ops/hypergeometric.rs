@@ -11,9 +11,10 @@ pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
     special::hypergeometric(a, b, z[0], order).derivatives(order)
 }
 
-/// Returns the next derivatives of the adjoint of a hypergeometric function or of its gradient, which are symmetric.
-/// Third derivatives are not implemented and are NaN. Values, gradients and Hessian-vector products need none. Laplace
-/// approximations need derivatives of a likelihood up to the fourth order, so they do not support this function.
+/// Multiplies the derivatives of the next order by `along`. The matrix of second derivatives is symmetric, so adjoints
+/// and tangents use the same product. Third derivatives are not implemented, and their products are NaN. Values,
+/// gradients and Hessian-vector products do not need third derivatives. Laplace approximations need derivatives of a
+/// likelihood up to the fourth order, so they do not support this function.
 pub(super) fn along(
     g: &mut Graph,
     [above, below, order]: [u32; 3],

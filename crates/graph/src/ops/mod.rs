@@ -130,8 +130,8 @@ pub enum Op {
     /// The eigenvalues and eigenvectors of a complex `n × n` matrix, in the order of `jensen_math::complex`. The
     /// argument contains the real parts of all elements, followed by the imaginary parts. The result contains the
     /// eigenvalues and the eigenvectors in the same layout, followed by a matrix that marks one component of each
-    /// eigenvector. The marked component, which is made positive, has the value 1, and all other components have the
-    /// value 0.
+    /// eigenvector. This matrix is 1 at the marked components and 0 elsewhere. The marked component of each eigenvector
+    /// is made positive.
     Eigen {
         /// The number of rows and columns of the matrix.
         n: u32,

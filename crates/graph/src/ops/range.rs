@@ -159,7 +159,8 @@ pub(crate) const POSITIVE: Harmless = |range| (!range.positive()).then_some(0.5)
 pub(crate) const NONNEGATIVE: Harmless = |range| (!range.nonnegative()).then_some(0.5);
 pub(crate) const MODEST: Harmless =
     |range| (!(range.low > -700.0 && range.high < 700.0)).then_some(0.5);
-/// The bounds of the arguments, which are within (0, 1) or not 0, are not compared with ranges.
+/// The conditions on the arguments of these operations, such as 0 < x < 1, are not compared with the range of the
+/// argument. The argument is therefore always replaced.
 pub(crate) const HALF: Harmless = |_| Some(0.5);
 pub(crate) const NEGATIVE: Harmless = |_| Some(-0.5);
 pub(crate) const ABOVE_ONE: Harmless = |_| Some(2.0);

@@ -4,9 +4,9 @@
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
 
-/// Returns `x` for use as a divisor, or ∞ if `x` is 0, so that a slope that would be infinite at 0 becomes 0. Stan Math
-/// does the same (`rev/fun/sqrt.hpp`). Otherwise the gradient would be 0 · ∞ if the argument of a square root
-/// underflows.
+/// Returns `x` for use as the divisor of a slope, or ∞ if `x` is 0. A slope that would be infinite at 0 is then 0. Stan
+/// Math does the same (`rev/fun/sqrt.hpp`). If the argument of a square root underflows, the gradient would otherwise
+/// be 0 · ∞.
 pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
@@ -207,8 +207,8 @@ fn dip(g: &mut Graph, u: NodeId) -> NodeId {
     g.mul(two, square)
 }
 
-/// Returns exp(k (cos u − 1) − `log_area`), which is the von Mises density at one end, u, of the range to which it is
-/// truncated.
+/// Returns exp(k (cos u − 1) − `log_area`). This is the density of a truncated von Mises distribution at u, one end of
+/// the range.
 pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeId) -> NodeId {
     let dip = dip(g, u);
     let power = g.mul(k, dip);

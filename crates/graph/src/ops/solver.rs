@@ -21,7 +21,7 @@ use crate::ir::{Graph, Input, Placement};
 /// The relative tolerance of the less accurate solutions that [`Solver::roughly`] requests.
 const ROUGH: f64 = 1e-4;
 
-/// A function that is defined by a body and by a method that solves or integrates it.
+/// A function that a body defines, with the method that solves or integrates the body.
 #[derive(Clone, Debug)]
 pub struct Solver {
     /// The problem and the method.
@@ -146,8 +146,8 @@ impl Solver {
         }
     }
 
-    /// Returns a copy of this solver that solves differential equations with lower accuracy, which suffices in the
-    /// search for a starting point.
+    /// Returns a copy of this solver that solves differential equations less accurately. The lower accuracy suffices
+    /// when a run searches for a starting point.
     pub fn roughly(&self) -> Self {
         let mut rough = self.clone();
         if let SolverKind::Ode(ode) = &mut rough.kind {

@@ -1,17 +1,17 @@
-//! Recognises products of long data matrices with vectors. In regressions, these products are linear predictors, and
-//! sums of residuals weighted by the columns.
+//! Recognises products of long data matrices with vectors. In a regression, such a product computes either the linear
+//! predictors, or sums of the residuals weighted by columns of data.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::Op;
 
-/// The smallest number of rows for which a product is computed together with the tiles of a kernel.
+/// A product is computed together with the tiles of a kernel only if its matrix has at least this many rows.
 pub(crate) const SHORTEST: usize = 32;
 
-/// The largest number of columns of a matrix whose rows are processed in tiles.
+/// The rows of a matrix are processed in tiles only if the matrix has at most this many columns.
 const WIDEST: usize = 256;
 
-/// A product of a constant matrix with many rows and a vector that differs between lanes. Element (row, column) of the
-/// matrix is at position `row * row_stride + column * column_stride`.
+/// The product of a long constant matrix and a per-lane vector. An element of the matrix is at position `row *
+/// row_stride + column * column_stride`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Streamed {
     pub matrix: NodeId,

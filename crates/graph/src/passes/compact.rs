@@ -3,8 +3,8 @@
 use crate::ir::{Graph, NodeId};
 use crate::ops::{Op, ScatterMap};
 
-/// Returns a graph with the same outputs that contains only the nodes, constants and index lists on which these outputs
-/// depend.
+/// Returns a graph with the same outputs. The graph contains only the nodes, constants and index lists on which the
+/// outputs depend.
 pub fn compact(graph: &Graph) -> Graph {
     let mut out = graph.like();
     let outputs = transplant(graph, graph.outputs(), &[], &mut out);

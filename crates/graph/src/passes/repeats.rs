@@ -1,8 +1,8 @@
 //! Evaluates equal elements of a sum only once, which saves work if records are repeated.
 //!
-//! Two elements of a vector are equal if they agree in their entries of constant tables, in the elements that they
-//! select from other vectors, and in their rows of matrix products. If a vector has few distinct elements, the sum over
-//! the vector becomes a weighted sum over the distinct elements.
+//! Two elements of a vector are equal if they are computed from equal entries of constant tables, from the same
+//! elements of other vectors, and from equal rows of matrices. If a vector has few distinct elements, the sum over the
+//! vector becomes a weighted sum over the distinct elements.
 
 use std::collections::HashMap;
 

@@ -2,14 +2,14 @@
 //!
 //! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*. The members of a pack have the
 //! same operation, the same source expression ([`crate::ir::Node::site`]) and the same length, and their arguments have
-//! the same classes. The class of an argument is the pack to which it belongs, the vector from which it is selected,
+//! the same classes. The class of an argument is one of the following: its pack, the vector from which it is selected,
 //! "constant", or the node itself. The key of a pack refers only to classes that existed before its first member, so no
 //! member of a pack can depend on another member. Therefore a recursion, such as an autoregression in the state,
 //! becomes one pack per step. Every pack with several members becomes one vector node. The arguments of this node are
-//! gathered from the packs of the members' arguments, and no gather is needed if the order already matches.
+//! gathered from the packs of the members' arguments, but no gather is needed if the order already matches.
 //!
-//! A long sum of scalars, such as the terms of a log density, becomes a sum over packs. Equal terms occur only once in
-//! it, multiplied by their number.
+//! A long sum of scalars, such as the terms of a log density, becomes a sum over packs. If several terms are equal, the
+//! sum contains one of them, multiplied by their number.
 
 use std::collections::HashMap;
 
@@ -19,16 +19,16 @@ use crate::passes::compact::{compact, import};
 
 const LONG_SUM: usize = 16;
 
-/// The largest number of elements of a vector that may be packed together with its copies.
+/// A vector may be packed together with its copies only if it has at most this many elements.
 const SMALL: u32 = 32;
 
 /// The smallest number of members that a pack of small vectors must have. Fewer members are not worth packing, because
 /// the operations on each of them are already vector operations.
 const VECTOR_MEMBERS: usize = 4;
 
-/// The largest number of distinct elements by which a pack is split. If an argument is an element of a vector, its pack
-/// is split by the identity of this element, provided that each distinct element occurs at least [`SPLIT_SHARE`] times.
-/// In a loop over records and a few components, `mu[k]` is therefore broadcast, whereas `alpha[county]` is gathered.
+/// A pack is split if one of its arguments is an element of a vector and has at most this many distinct values. Each
+/// distinct element must also occur at least [`SPLIT_SHARE`] times. Each of the new packs uses a single element. In a
+/// loop over records and a few components, `mu[k]` is therefore broadcast, whereas `alpha[county]` is gathered.
 const SPLIT_VALUES: usize = 6;
 const SPLIT_SHARE: usize = 8;
 

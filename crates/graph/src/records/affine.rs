@@ -1,5 +1,5 @@
-//! Finds the values in the graph of a likelihood that are affine functions of the draw. The coefficients are computed
-//! from the data of each record.
+//! Finds values that are affine functions of the draw in the graph of a likelihood. The coefficients are computed from
+//! the data of each record.
 
 use std::sync::Arc;
 

@@ -125,7 +125,7 @@ struct Builder<'g> {
 enum Leaf {
     Constant(f64),
     Data(usize),
-    /// A predictor, with a flag for negation and a value that is added to it.
+    /// A predictor. The flag states whether the predictor is negated, and the last field is added to the result.
     Predictor(usize, bool, Box<Leaf>),
 }
 
@@ -466,7 +466,7 @@ impl LinearPredictor for Linear {
     }
 }
 
-/// The distance from the mean to either end of the trapezoidal rule, in standard deviations.
+/// The trapezoidal rule extends this many standard deviations to either side of the mean.
 const REACH: f64 = 6.5;
 
 /// The largest number of steps of the trapezoidal rule per standard deviation.
@@ -499,8 +499,8 @@ impl LinkExpectations for Linear {
     }
 
     /// Computes the expectation by the trapezoidal rule. For a link that is analytic within π of the real line, such as
-    /// the logistic function, the error is proportional to `exp(−2π² n)`. Here n is the number of steps in an interval
-    /// of 1/max(1, s) standard deviations, and s is the standard deviation of the predictor.
+    /// the logistic function, the error is proportional to `exp(−2π² n)`. Here s is the standard deviation of the
+    /// predictor, and n is the number of steps in an interval of 1/max(1, s) standard deviations.
     fn link_expectation(
         &self,
         batch: &[u32],

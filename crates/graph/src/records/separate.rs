@@ -13,7 +13,7 @@ pub enum Dependence {
     /// The value is linear in sums over records and in the number of records. The coefficients do not depend on any
     /// record.
     Additive,
-    /// The value depends on the records in some other way, which means that records interact.
+    /// The value depends on the records in some other way. In this case, records interact.
     Interacting,
 }
 

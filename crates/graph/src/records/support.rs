@@ -5,14 +5,15 @@ use std::sync::Arc;
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::Op;
 
-/// The largest useful size of a support, as a fraction of all coordinates. Computing a larger support takes more time
-/// than it saves.
+/// A support is used only if it contains at most this fraction of all coordinates. Computing a larger support takes
+/// more time than it saves.
 const FEW: f64 = 0.5;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Support {
     always: Vec<u32>,
-    /// For each table that is gathered by record: the column of indices, and the coordinate that belongs to each index.
+    /// The tables that are gathered by record. Each entry contains the column of indices, and the coordinate for each
+    /// index.
     by_record: Vec<(Arc<[u32]>, Vec<u32>)>,
     few: bool,
 }

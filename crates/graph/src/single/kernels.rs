@@ -104,7 +104,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Sums `n` contiguous elements. The order of the additions is that of a fixed tree.
+/// Sums `n` contiguous elements. The additions form a fixed tree.
 ///
 /// # Safety
 /// The elements must be readable.

@@ -1,6 +1,6 @@
-//! Determines the phase that computes each value, and the locations of values that are still needed after their phase.
-//! The phases compute the shared values that lanes read, the lanes themselves, and the values that depend on sums over
-//! lanes.
+//! Assigns each value to a phase. The phases compute the shared values that lanes read, then the lanes themselves, and
+//! finally the values that depend on sums over lanes. Values that are still needed after their phase are assigned
+//! locations in memory.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ impl<'a> Phases<'a> {
         Ok(Self { graph, after_sum })
     }
 
-    /// Returns whether a value is a constant or an input, which means that no phase computes it.
+    /// Returns whether a value is a constant or an input. No phase computes such a value.
     pub(super) fn leaf(&self, id: NodeId) -> bool {
         matches!(self.graph.op(id), Op::Const(_) | Op::Input(_))
     }

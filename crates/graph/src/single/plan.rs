@@ -1,7 +1,7 @@
 //! Plans the steps that a program runs over blocks of lanes, and the locations of values.
 //!
-//! Elementwise values are grouped into kernels in the same way as in the double-precision executor, which also uses
-//! [`Stages`]. A product with a shared matrix is a single step for the whole block.
+//! [`Stages`] groups elementwise values into kernels, in the same way as for the double-precision executor. A product
+//! with a shared matrix is a single step for the whole block.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub(super) enum Region {
 pub(super) struct Location {
     pub region: Region,
     pub offset: usize,
-    /// If the location is that of a part of a value, the offset of the part from the start of the value's first lane,
-    /// in elements.
+    /// The offset, in elements, of a part of a value from the start of the value's first lane. For a whole value, it is
+    /// 0.
     pub inner: usize,
     pub stride: usize,
     pub uniform: bool,
@@ -95,7 +95,7 @@ pub(super) enum Step {
         dims: MatMul,
         whole: bool,
     },
-    /// Copies some elements of a value, which `index` lists, or all of its elements, into a row of `target`.
+    /// Copies elements of a value into a row of `target`. If `index` is given, copies only the elements that it lists.
     Copy {
         target: Location,
         source: Location,
@@ -449,7 +449,7 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// Stores a value that has one element per lane in such a way that the lanes are contiguous. Kernels over scalars
+    /// Stores a value with one element per lane so that the lanes are contiguous in memory. Kernels over scalars
     /// require this layout.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {

@@ -32,7 +32,7 @@ impl View {
 
 /// Computes `dst = a b`, or `dst += a b`, on the calling thread. The factors are `m × k` and `k × n` matrices. The
 /// result consists of columns of `m` contiguous elements, and the columns are `dst_stride` elements apart. This
-/// function does not use several threads, so that callers can divide the work themselves, always in the same way.
+/// function uses a single thread. Callers divide the work among threads themselves, and always in the same way.
 ///
 /// # Safety
 /// The views must describe memory that can be read, and the destination must describe memory that can be written. The
@@ -120,10 +120,10 @@ trait Tiling {
     const INNER: (usize, usize);
 }
 
-/// Tiles for instruction sets with 32 registers, each of which contains one vector.
+/// Tiles for instruction sets with 32 registers. A vector occupies one register.
 struct Wide;
 
-/// Tiles for instruction sets with 16 registers, two of which contain one vector.
+/// Tiles for instruction sets with 16 registers. A vector occupies two registers.
 struct Narrow;
 
 impl Tiling for Wide {

@@ -29,7 +29,7 @@ pub struct Tile {
 
 pub(super) enum Term {
     Plain(NodeId),
-    /// A product whose summed extent includes the lanes.
+    /// A matrix product in each lane. The sum of these products over the lanes is computed as a single matrix product.
     Outer(NodeId, NodeId, MatMul),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct LaneSum {
     /// The number of elements in a column of the result. Each tile consists of whole columns.
     column: usize,
     addends: Vec<Addend>,
-    /// Whether shared values that are computed later read this sum. If so, it is computed together with the lanes.
+    /// Whether shared values that are computed later read this sum.
     pub followed: bool,
 }
 
@@ -246,7 +246,7 @@ impl SingleProgram {
     /// Computes the tiles of the shared outputs. [`run_lanes`](Self::run_lanes) must have been called with the same
     /// inputs. For each tile, the function calls `consume(part, tile, values)` with the corresponding element of
     /// `parts`, while the tile is still in the cache. Shared inputs are not read and may be empty, so `consume` may
-    /// modify the values from which they came.
+    /// modify the memory that contained their values.
     ///
     /// # Panics
     /// Panics if an input has the wrong length, or if the number of parts differs from the number of tiles.

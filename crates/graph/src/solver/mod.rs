@@ -1,9 +1,10 @@
 //! Builds the graphs that the passes of a solver evaluate, and runs the passes.
 //!
-//! The derivatives of the body are obtained by differentiating its graph. Three kinds of graphs are built: the Jacobian
-//! of the body, the body together with its tangent, and the products of weights with the derivatives of either the body
-//! or the body with its tangent. [`jensen_math::solvers`] implements the numerical methods. The executor and the
-//! reference evaluator each provide an [`Engine`], which evaluates the graphs.
+//! The derivatives of the body are obtained by differentiating its graph. Three kinds of graphs are built. The first
+//! computes the Jacobian of the body. The second computes the body together with its tangent. The third computes
+//! products of weights with derivatives, either of the body or of the second graph. [`jensen_math::solvers`] implements
+//! the numerical methods. The executor and the reference evaluator each provide an [`Engine`], which evaluates the
+//! graphs.
 
 use jensen_math::simd::Simd;
 use jensen_math::solvers::{
@@ -22,7 +23,7 @@ pub(crate) trait Engine {
     /// Evaluates the function and writes all outputs. Each element of an input or output is a row of lanes.
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
 
-    /// Records work that is done outside the runs, measured as a number of computed values. Returns whether the solver
+    /// Adds work that the solver does outside the runs to the number of computed values. Returns whether the solver
     /// should stop.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
@@ -145,9 +146,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// Returns the number of parameters of the first copy whose derivatives are needed, or `None` if the derivatives of all
-/// copies are needed. If the times of a differential equation are not data, the two ends of the interval are counted as
-/// parameters.
+/// Returns how many parameters of the first copy need derivatives, or `None` if the parameters of all copies need them.
+/// If the times of a differential equation are not data, the two ends of the interval are counted as parameters.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -296,7 +296,7 @@ pub(crate) enum Memo {
     Levels(Vec<u32>),
 }
 
-/// The results of a pass, and whether they are valid. If they are invalid, the next pass reuses their memory.
+/// The results of a pass, and whether they are valid. If they are invalid, the next pass reuses only their memory.
 #[derive(Default)]
 pub(crate) struct Kept {
     memo: Option<Memo>,

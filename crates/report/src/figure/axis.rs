@@ -101,15 +101,15 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Returns the pixel at which a value is drawn. The pixel may be outside the axis, but it is within the limits of a
-    /// drawing.
+    /// Returns the position, in pixels, at which a value is drawn. The position may be outside the axis, but its
+    /// magnitude is limited to 10⁷.
     pub fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         let pixel = self.start + (x - self.from) / (self.to - self.from) * (self.end - self.start);
         pixel.clamp(-1e7, 1e7)
     }
 
-    /// Returns about `about` values at which ticks are drawn, with their labels.
+    /// Returns the values and the labels of about `about` ticks.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         if !self.log {
             return round_numbers(self.from, self.to, about, self.whole);

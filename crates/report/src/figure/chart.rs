@@ -67,8 +67,8 @@ impl Chart {
         }
     }
 
-    /// Returns the entries of the legend, and the lines of the legend as lists of indices of entries. Each entry
-    /// represents a name by the first series of this name that has points.
+    /// Returns the entries of the legend, and the indices of the entries on each line of the legend. There is one entry
+    /// per name. The entry shows the first series of this name that has points.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -292,8 +292,8 @@ impl Series {
         }
     }
 
-    /// Sets the colour of the series by its number, which may exceed the number of colours because the colours repeat.
-    /// By default, it is the index of the series in the chart.
+    /// Sets the colour of the series by its index in the list of colours. The colours repeat, so any index is valid. By
+    /// default, the index is that of the series in the chart.
     pub fn colour(self, number: usize) -> Self {
         Self {
             colour: Some(number),
@@ -301,7 +301,7 @@ impl Series {
         }
     }
 
-    /// Sets the width of the line in pixels. For points without a line, sets half of their size.
+    /// Sets the width of the line in pixels. The size of points without a line is twice this width.
     pub fn width(self, width: f64) -> Self {
         Self {
             width: within(width, 0.2, 20.0),
@@ -309,7 +309,7 @@ impl Series {
         }
     }
 
-    /// Sets the opacity of the series, which extends from 0 (invisible) to 1 (opaque).
+    /// Sets the opacity of the series, from 0 (invisible) to 1 (opaque).
     pub fn opacity(self, opacity: f64) -> Self {
         Self { opacity, ..self }
     }

@@ -62,7 +62,7 @@ impl Tint {
         Colour::from(self).with_opacity(opacity)
     }
 
-    /// Returns the red, green and blue components on a light background, which files use.
+    /// Returns the red, green and blue components of the colour for a light background. Files use these components.
     pub fn rgb(self) -> [u8; 3] {
         match self {
             Self::Own(rgb) => rgb,

@@ -10,7 +10,7 @@ use super::colour::Tint;
 use super::images::Image;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text_width};
 
-/// The width of a pixel of the scene, measured in pixels of the PNG.
+/// The number of PNG pixels per pixel of the scene, in each direction.
 const ZOOM: f32 = 2.0;
 
 /// The largest number of pixels along a side of the PNG. Larger scenes are scaled down.
@@ -201,7 +201,8 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     pen.path.finish()
 }
 
-/// Converts the outlines of a font, whose y axis points upwards, to outlines of a scene, whose y axis points downwards.
+/// Converts outlines of a font to outlines of a scene. The y axis of a font points upwards, and the y axis of a scene
+/// points downwards.
 struct Letters {
     path: PathBuilder,
     scale: f64,

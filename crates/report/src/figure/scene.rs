@@ -97,7 +97,7 @@ pub(crate) enum Shape {
     },
 }
 
-/// The length of a dash, and of the gap that follows it, in multiples of the width of the line.
+/// The lengths of a dash and of the gap that follows it. Both are multiples of the width of the line.
 pub(super) const DASH: f64 = 4.0;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -57,8 +57,7 @@ fn head(out: &mut String, scene: &Scene, label: &str) {
     );
 }
 
-/// The properties of an output format, which are the notation of colours and the name of the attribute that refers to
-/// an embedded picture.
+/// The notation of an output format: how it writes colours, and which attribute refers to an embedded picture.
 struct Medium {
     colour: fn(Tint) -> String,
     reference: &'static str,
