@@ -5,6 +5,8 @@
 //! method is described in Vehtari, Simpson, Gelman, Yao and Gabry, *Pareto smoothed importance sampling*, JMLR
 //! 25(72), 2024. The fit follows Zhang and Stephens (Technometrics 51, 2009), with the weak prior of the former paper.
 
+use std::borrow::Cow;
+
 use jensen_math::special::log_sum_exp_slice;
 
 use crate::reduce::sum;
@@ -63,8 +65,12 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
 /// not exist. The result equals that of `pareto_khat` in the R package posterior (Vehtari et al. 2024, section 3.2),
 /// with tails of the same length as in [`psis`].
 ///
+/// Equal whole numbers are first spread evenly over the interval of length 1 around them. Otherwise the many ties among
+/// counts would look like a heavy tail.
+///
 /// Returns `None` if any draw is not finite. Also returns `None` if both tails have fewer than five draws beyond the
-/// threshold, because the quantity is bounded or there are too few draws.
+/// threshold, because the quantity is bounded or there are too few draws, and for whole numbers with fewer than five
+/// different values.
 pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     let size = draws.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
     if !draws.iter().all(|x| x.is_finite()) || size == 0.0 {
@@ -73,6 +79,7 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     let below = draws
         .len()
         .checked_sub(tail_length(draws.len(), relative_efficiency) + 1)?;
+    let draws = without_ties(draws)?;
     let of = |sign: f64| {
         let mut x: Vec<f64> = draws.iter().map(|x| sign * x / size).collect();
         let (_, cutoff, above) = x.select_nth_unstable_by(below, f64::total_cmp);
@@ -83,6 +90,25 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     };
     let shapes = [of(1.0), of(-1.0)].into_iter().flatten();
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
+}
+
+/// Spreads equal whole numbers over the interval of length 1 around them. Returns draws that are not all whole numbers
+/// unchanged, and `None` for fewer than five different whole numbers.
+fn without_ties(draws: &[f64]) -> Option<Cow<'_, [f64]>> {
+    if draws.iter().any(|x| x.fract() != 0.0) {
+        return Some(Cow::Borrowed(draws));
+    }
+    let mut spread = draws.to_vec();
+    spread.sort_by(f64::total_cmp);
+    let mut values = 0;
+    for ties in spread.chunk_by_mut(|a, b| a == b) {
+        let count = ties.len() as f64;
+        for (j, x) in ties.iter_mut().enumerate() {
+            *x += (j as f64 + 0.5) / count - 0.5;
+        }
+        values += 1;
+    }
+    (values > 4).then_some(Cow::Owned(spread))
 }
 
 /// Returns the standard error `(1 + k̂) / √m` of a tail index k̂, where m is the number of draws in the tail for the

@@ -148,6 +148,9 @@ fn tails_of_draws_have_the_index_of_their_distribution() {
     // A uniform distribution ends at its bounds, and a distribution of zeros and ones has no tail.
     assert!(tail_index(&quantiles(&|u| u), 1.0).unwrap() < -0.5);
     assert_eq!(tail_index(&quantiles(&|u| (2.0 * u).floor()), 1.0), None);
+    // Counts have many ties. The tail of geometric numbers is exponential, with index 0.
+    let geometric = quantiles(&|u| (-(1.0 - u).ln() / 0.3).floor());
+    assert!(tail_index(&geometric, 1.0).unwrap().abs() < 0.2);
     assert_eq!(tail_index(&[1.0, 2.0, f64::INFINITY], 1.0), None);
     assert_eq!(tail_index(&[1.0, 2.0, 3.0], 1.0), None);
     assert_eq!(tail_index(&[], 1.0), None);
