@@ -1,4 +1,4 @@
-//! The method by which a fit computes the covariances that it reports, and the lookup of coordinates by parameter name.
+//! The methods for computing the reported covariances, and the function that finds coordinates by parameter name.
 
 use jensen_blackbox::{Fit, LinearResponseSettings, Settings};
 

@@ -141,8 +141,7 @@ pub struct Fitted {
     /// The summaries of all reported scalars, in the order of the columns. Each summary is computed from refined draws,
     /// from weighted draws of the approximation, or from `sample`.
     pub(crate) summaries: Vec<ParameterSummary>,
-    /// The first quantity whose posterior distribution the draws of the approximation do not represent, even if they
-    /// are weighted.
+    /// The first quantity for which even the weighted draws of the approximation do not represent the posterior.
     moved: Option<String>,
     /// The estimates of the ELBO during the run. If the run was resumed, the list includes the estimates before the
     /// resume.
@@ -155,12 +154,12 @@ pub struct Fitted {
     pub settings: Settings,
     /// The names of the unconstrained coordinates.
     pub coordinates: Vec<String>,
-    /// Remarks on the model that do not depend on the fit.
+    /// Remarks on the model, which are the same for every fit.
     pub model_remarks: Vec<String>,
 }
 
 impl Fitted {
-    /// Returns the verdict on the draws. The verdict contains the reasons against the [fit](Fit::verdict) and any
+    /// Returns the verdict on the draws. The verdict contains the reasons not to trust the [fit](Fit::verdict) and the
     /// reasons why the draws cannot be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
@@ -200,8 +199,8 @@ impl Fitted {
         verdict
     }
 
-    /// Returns the first parameter whose draws have no finite mean or standard deviation. The function skips parameters
-    /// for which the tail index already explains the missing moment.
+    /// Returns the first parameter whose draws have no finite mean or standard deviation. The function skips a
+    /// parameter if its tail index already explains the missing moment.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;

@@ -17,7 +17,8 @@ use crate::{Fitted, Predictive};
 
 const POINTS: usize = 400;
 
-/// The maximum number of scalars whose draws a report contains. If the fit has more scalars, the report states this.
+/// The maximum number of scalars whose draws a report contains. If the fit has more scalars, the report states that it
+/// omits some.
 const MARGINALS: usize = 400;
 
 const NAMED: usize = 4;
@@ -70,7 +71,7 @@ pub struct About {
     pub data: String,
     /// The names and values of the settings.
     pub settings: Vec<(String, String)>,
-    /// Additional figures of the method, which the report shows after the ELBO.
+    /// Additional figures that the method provides. The report shows them after the ELBO.
     pub exhibits: Vec<Exhibit>,
     /// The section of the report on predictions.
     pub predictive: Predictive,

@@ -7,7 +7,7 @@ use jensen_density::{
 
 use crate::Error;
 
-/// A log density on ℝᵈ whose posterior has named variables with shapes and constrained values.
+/// A log density on ℝᵈ, together with the named variables that its posterior reports.
 pub trait Problem: Sync {
     /// The type of the log density.
     type Density: TwiceDifferentiable;
@@ -18,7 +18,8 @@ pub trait Problem: Sync {
     /// Returns the posterior, which maps unconstrained points to named variables with shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// Returns a posterior that computes only the wanted variables, or `None` if this would save no work.
+    /// Returns a posterior that computes only the wanted variables, or `None` if such a posterior would need as much
+    /// work as the complete one.
     fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
         let _ = wanted;
         None
@@ -40,8 +41,8 @@ pub trait Problem: Sync {
         Vec::new()
     }
 
-    /// Returns the error that made values NaN although the model itself is correct, for example a read error of the
-    /// data. If there is such an error, the fit has no result.
+    /// Returns an error outside the model itself, such as a failure to read the data. After such an error, the density
+    /// returns NaN and the fit has no result.
     fn failure(&self) -> Option<Error> {
         None
     }

@@ -18,7 +18,7 @@ pub struct Tensor {
 
 /// A set of named tensors and scalars, which stores the state of an algorithm.
 ///
-/// Store floating-point numbers as tensors, which preserve every bit, including those of NaN and infinities. Store
+/// Store floating-point numbers as tensors. Tensors preserve every bit of a number, including NaN and infinities. Store
 /// counters, flags and words as JSON values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Archive {
@@ -76,9 +76,8 @@ impl Archive {
 
     /// Stores a counter, a flag, a word or any other JSON value.
     ///
-    /// # Panics
-    /// Panics if the value cannot be serialised to JSON (for example, a map whose keys are not strings), which is a bug
-    /// in the caller.
+    /// # Panics Panics if the value cannot be serialised to JSON. An example of such a value is a map whose keys are
+    /// not strings.
     pub fn set(&mut self, name: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).expect("a plain value");
         self.scalars.insert(name.to_owned(), value);
@@ -134,7 +133,7 @@ impl Archive {
         Ok(self.tensor(name)?.data.clone())
     }
 
-    /// Returns a copy of the elements of the tensor with this name, which must have exactly `len` elements.
+    /// Returns a copy of the elements of the tensor with this name. The tensor must have exactly `len` elements.
     ///
     /// # Errors
     /// Fails if the tensor is missing or does not have `len` elements.

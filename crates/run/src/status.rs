@@ -23,7 +23,7 @@ pub enum Limit {
     Iterations(u64),
     /// The wall-clock time in seconds.
     Seconds(f64),
-    /// The maximum number of draws per evaluation, as allowed by the settings.
+    /// The maximum number of draws per evaluation that the settings allow.
     Draws(u64),
 }
 

@@ -27,8 +27,8 @@ pub struct Ledger {
 
 impl Ledger {
     /// Opens the folder, or creates it if it does not exist. The function keeps the rows of earlier runs, except the
-    /// rows of failed fits. The tasks of failed fits become pending again, because a fit may have failed for lack of a
-    /// resource of the machine, such as memory for a thread.
+    /// rows of failed fits. The tasks of failed fits become pending again, because the machine may have lacked a
+    /// resource, such as memory for a thread.
     ///
     /// # Errors
     /// Fails if the folder contains foreign files or rows of other fits, or if it cannot be written.

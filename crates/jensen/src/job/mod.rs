@@ -72,8 +72,8 @@ pub trait Job {
     /// Returns the identity of the run, which contains everything that affects the results bitwise.
     fn identity(&self) -> Identity;
 
-    /// Returns JSON pointers to those settings of the identity that may change when a run resumes. Such settings are
-    /// limits on the length of the run, and values that depend on the build of Jensen rather than on a flag.
+    /// Returns JSON pointers to those settings of the identity that may change when a run resumes. Examples are limits
+    /// on the length of the run, and values that depend on the build of Jensen rather than on a flag.
     fn budgets(&self) -> &'static [&'static str] {
         &[]
     }
@@ -362,7 +362,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// For a new run, `resumed` is `None`. For a resumed run, it states whether the resume is forced.
+/// `resumed` is `None` for a new run. For a resumed run, `resumed` states whether the resume is forced.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,

@@ -57,8 +57,8 @@ pub struct Learnt {
     pub kept: Option<Kept>,
     /// The tightness of the bound. The tightness is `None` if the fit maximised an exact expectation in closed form.
     pub tightness: Option<Tightness>,
-    /// The shift of each free hyperparameter that is caused by the bound, in posterior standard deviations. The list is
-    /// empty if no hyperparameter is learnt or if the bound is exact.
+    /// The shift that the bound causes in each free hyperparameter, in posterior standard deviations. The list is empty
+    /// if no hyperparameter is learnt or if the bound is exact.
     pub misplaced: Vec<f64>,
     /// The comparison with a plain baseline model, or `None` if there is no baseline.
     pub plain: Option<Comparison>,

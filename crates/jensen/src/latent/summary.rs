@@ -11,8 +11,8 @@ use super::posterior::{Part, moments, quantile};
 use super::{Known, Learnt, TableModel};
 use crate::job::{Evidence, Judgement, Work};
 
-/// The largest error of basis functions as a share of the variance of their process. It changes standard deviations by
-/// about 5 %.
+/// The largest accepted error of a basis function approximation, as a fraction of the variance of the process. An error
+/// of this size changes standard deviations by about 5 %.
 const TRUNCATION: f64 = 0.1;
 
 const LISTED: usize = 1000;
@@ -60,7 +60,8 @@ pub struct LatentSeconds {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatentSummary {
     /// The status at the end of the run, with the verdict. `converged` means that the gap or the estimated improvement
-    /// is below the tolerance. If hyperparameters are learnt, this also applies to them.
+    /// is below the tolerance. If hyperparameters are learnt, the search for the hyperparameters must also have
+    /// converged.
     #[serde(flatten)]
     pub judgement: Judgement,
     /// The lower bound on log p(y) in nats at the mode of the hyperparameters, including all constants.
@@ -90,7 +91,7 @@ pub struct LatentSummary {
     pub iterations: u64,
     /// The wall-clock time that each stage of the fit took.
     pub seconds: LatentSeconds,
-    /// The seed of the run, which only restarts use.
+    /// The seed of the run. Only random restarts use this seed.
     pub seed: u64,
     /// The version of Jensen that wrote the file.
     pub version: String,

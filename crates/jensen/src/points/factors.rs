@@ -21,13 +21,13 @@ const COMPLETE: &str = "factors need complete rows: remove the row or fill it in
 /// The name of the command, which is stored in its result folders.
 pub const FACTORS: &str = "factors";
 
-/// The fraction by which the residual variance of a trusted fit may exceed the given noise variance. If [`ERRORS`]
-/// standard errors are larger than this fraction, they are the limit instead.
+/// The maximum relative excess of the residual variance of a trusted fit over the given noise variance. If [`ERRORS`]
+/// standard errors are larger than this fraction, they are the maximum instead.
 const EXCESS: f64 = 0.05;
-/// The number of standard errors by which the residual variance may exceed the given noise variance. In a test with
-/// eight images, starts that found all images ended with a residual variance of 0.99 to 1.06 times the noise variance.
-/// The largest of these values belongs to a start that had not converged. Starts that missed an image ended with 1.08
-/// times the noise variance or more.
+/// The maximum excess of the residual variance over the given noise variance, in standard errors. In a test with eight
+/// images, starts that found all images ended with a residual variance of 0.99 to 1.06 times the noise variance. The
+/// largest of these values belongs to a start that had not converged. Starts that missed an image ended with 1.08 times
+/// the noise variance or more.
 const ERRORS: f64 = 4.0;
 
 fn doubt(

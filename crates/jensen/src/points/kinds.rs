@@ -207,8 +207,8 @@ impl Kinds {
         })
     }
 
-    /// Returns the columns of this kind that the fit uses. Each result contains the index of the column among all
-    /// columns of the data, followed by its index among the columns that the fit uses.
+    /// Returns two indices for each column of this kind that the fit uses. The first index counts all columns of the
+    /// data, and the second index counts only the columns that the fit uses.
     fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();

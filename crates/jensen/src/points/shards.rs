@@ -1,4 +1,4 @@
-//! A shard of a mixture, which is a table whose rows are evaluated by the process that reads it.
+//! A shard of a mixture. A shard is a table, and a single worker process reads the table and evaluates its rows.
 //!
 //! A worker reads the table twice. In the first pass, the worker computes the moments of the columns
 //! ([`What::Survey`]), which determine the prior. In the second pass, the worker computes the initial statistics of its

@@ -1,4 +1,4 @@
-//! Fits of Stan programs that are read from files and whose results are stored in a folder.
+//! Fits of Stan programs from files, with results that are stored in a folder.
 //!
 //! This module fits a program to its data in the same way as the command `jensen fit`. In contrast, the function
 //! [`fit`](crate::fit) fits any problem in memory.
@@ -48,7 +48,7 @@ use crate::{
     sample_refined,
 };
 
-/// The maximum fraction of the time limit that may be spent on choosing a centring.
+/// The maximum fraction of the time limit that Jensen spends on choosing a centring.
 const PILOT: f64 = 0.25;
 
 /// The name of the command, which is stored in its result folders.
@@ -213,7 +213,8 @@ impl Program {
         with_model!(&self.model, |model| model.notes())
     }
 
-    /// Returns the number of unconstrained coordinates. A program without parameters has none and cannot be fitted.
+    /// Returns the number of unconstrained coordinates. The number is 0 for a program without parameters, which cannot
+    /// be fitted.
     pub fn dim(&self) -> usize {
         with_model!(&self.model, |model| model.bound().unconstrained_dim())
     }
@@ -361,9 +362,9 @@ impl Program {
         }
     }
 
-    /// Fits the program to all data at once. The fit uses a centring if mean-field fits suggest one. If the refined
-    /// draws of this fit do not mix, the function fits the program without a centring. The suggested centring may be
-    /// unsuitable, because a mean-field fit may be far from the posterior.
+    /// Fits the program to all data at once. The fit uses a centring if mean-field fits suggest one. A suggested
+    /// centring may be unsuitable, because a mean-field fit may be far from the posterior. If the refined draws of the
+    /// centred fit do not mix, the function therefore fits the program again without a centring.
     fn fit_whole(
         &self,
         model: &Model,
@@ -472,8 +473,8 @@ impl Program {
         }
     }
 
-    /// Returns the parts of the report that are not results of the fit, with the section that compares predictions with
-    /// the data.
+    /// Returns the parts of the report that are not results of the fit, and adds the section that compares predictions
+    /// with the data.
     pub fn about_fit(&self, fitted: &Fitted) -> About {
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         About {

@@ -33,7 +33,8 @@ pub struct Source {
     pub data: Option<DataFile>,
     /// The names of dimensions and the labels of their elements, which are stored together with the draws.
     pub coordinates: Coordinates,
-    /// The metadata of the regression that generated the program, as JSON, or `None` if no regression did.
+    /// The metadata of the regression from which Jensen generated the program, as JSON. The field is `None` for all
+    /// other programs.
     pub regression: Option<Vec<u8>>,
 }
 

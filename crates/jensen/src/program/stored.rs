@@ -1,4 +1,4 @@
-//! The contents of a result folder that are needed to resume a fit or to draw from it.
+//! The contents of a result folder that Jensen needs to resume a fit or to draw from its approximation.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Exchangeable records in shards. A shard is a Parquet file whose records are evaluated by another process. All shards
-//! together form one density.
+//! Exchangeable records in shards. A shard is a Parquet file. Another process evaluates the records of the shard. All
+//! shards together form one density.
 //!
 //! All shards have the same number of blocks. Records are numbered by block, and within each block by shard, so that a
 //! minibatch contains records from the same block of all shards. Each shard evaluates its own records by
@@ -125,8 +125,8 @@ pub struct RecordShards {
     /// The index of the first record of each block, counted over all shards together, followed by the total number of
     /// records.
     edges: Vec<u32>,
-    /// The index of the first record of each shard within each block, sorted by block and then by shard, followed by
-    /// the total number of records.
+    /// The index of the first record of each shard in each block, followed by the total number of records. The indices
+    /// are sorted by block and then by shard.
     starts: Vec<u32>,
     steps: Box<dyn RecordSteps>,
     held: Mutex<Vec<u32>>,
@@ -196,8 +196,8 @@ impl RecordShards {
         shares.collect()
     }
 
-    /// Computes sums over the records of a batch. `values` must have one element per lane, and `matrix` must have the
-    /// same length as z. Either of them may be empty.
+    /// Computes sums over the records of a batch. `values` must be empty or have one element per lane. `matrix` must be
+    /// empty or have the same length as z.
     fn sums(
         &self,
         what: What,

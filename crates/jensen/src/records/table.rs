@@ -12,8 +12,8 @@ use crate::Error;
 
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The size in bytes of the numbers in a block of a shard. The blocks of shards are smaller than other blocks, because
-/// a worker may keep several of them in memory.
+/// The size of a block of a shard, in bytes of numeric data. The blocks of shards are smaller than other blocks,
+/// because a worker may keep several of them in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
 /// The minimum number of row ranges in a block. A block consists of rows from several parts of the files, so that the
@@ -34,7 +34,7 @@ pub struct RecordTable {
 
 #[cfg(feature = "parquet")]
 impl RecordTable {
-    /// Returns the files in `paths`, and the files in those of the paths that are folders.
+    /// Returns the files in `paths`. Each folder in `paths` is replaced by the files that it contains.
     ///
     /// # Errors
     /// Fails if `paths` contains or leads to no files.

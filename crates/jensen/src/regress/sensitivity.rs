@@ -27,7 +27,7 @@ pub struct Sensitive {
 const ROWS: usize = 20_000;
 
 /// Returns the parameters whose posterior mean shifts by more than 0.3 standard deviations if the power of all priors
-/// is doubled. `log_prior` is a Stan program with the same data whose log density is that of the priors.
+/// is doubled. `log_prior` is a Stan program with the same data. Its log density contains only the priors.
 ///
 /// The shift is estimated from the derivative of the posterior mean with respect to the logarithm of the power, at
 /// power 1. This derivative is the posterior covariance between the parameter and the log density of the priors.

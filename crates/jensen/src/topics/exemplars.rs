@@ -27,8 +27,8 @@ const EACH: usize = 3;
 
 const WORDS: usize = 12;
 
-/// Lists the documents in which each topic has the largest shares. The function considers a sample of at most 2000
-/// training documents and runs the local step of each. Returns `None` if no document in the sample is long enough.
+/// Lists the documents in which each topic has the largest shares. The function runs the local step for a sample of at
+/// most 2000 training documents. Returns `None` if no document in the sample is long enough.
 pub(super) fn exhibit(
     model: &TopicModel,
     documents: &dyn Documents,
