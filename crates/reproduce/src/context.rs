@@ -33,8 +33,8 @@ pub struct Setup<'a> {
     pub scale: Scale,
     /// The names of the parts to run. If the list is empty, all parts are run.
     pub only: Vec<String>,
-    /// Whether to keep the contents of `out`. If so, existing rows of this scale and existing intermediate results are
-    /// not computed again.
+    /// Whether to keep the contents of `out`. If the contents are kept, existing rows of this scale and existing
+    /// intermediate results are not computed again.
     pub resume: bool,
     /// The number of threads in the pool in which the reproduction is run.
     pub threads: usize,
@@ -44,7 +44,7 @@ pub struct Setup<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// The environment of a part, which provides the data and the scale and stores rows, figures and intermediate results.
+/// The environment of a part. It provides the data and the scale, and it stores rows, figures and intermediate results.
 pub struct Context<'a> {
     setup: &'a Setup<'a>,
     how_to_get: &'static str,
@@ -127,7 +127,7 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// Returns a path in the result folder for a file that a part creates and can use again later, such as a corpus.
+    /// Returns a path in the result folder for a file that a part creates and uses again later, such as a corpus.
     ///
     /// # Errors
     /// Fails if the folder of the file cannot be created.
@@ -183,8 +183,9 @@ impl<'a> Context<'a> {
     }
 
     /// Computes an intermediate result, such as a trace from which several rows and a figure are derived. The function
-    /// stores the result in the folder `kept`, from which a resumed run reads it. `name` may contain slashes and must
-    /// be unique within the experiment. All numbers must be finite, because JSON cannot represent other numbers.
+    /// stores the result in the folder `kept`. A resumed run reads the stored result instead of computing it again.
+    /// `name` may contain slashes and must be unique within the experiment. All numbers must be finite, because JSON
+    /// cannot represent other numbers.
     ///
     /// # Errors
     /// Fails under the same conditions as [`Context::row`].

@@ -186,7 +186,7 @@ pub fn fit_topics<'py>(
 }
 
 /// Returns the expected topic proportions of documents, with one row per document. If a corpus is given, the documents
-/// are those that it contains for training.
+/// are its training documents.
 #[pyfunction]
 pub fn topic_proportions<'py>(
     py: Python<'py>,

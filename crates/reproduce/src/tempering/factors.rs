@@ -44,8 +44,7 @@ struct Course {
     factors: Vec<f64>,
 }
 
-/// The number of computations of the ELBO at temperature 1 per iteration. One such computation costs as much as one
-/// iteration.
+/// The number of ELBO computations at temperature 1 per iteration. One such computation takes as long as one iteration.
 const SCORES: f64 = 0.25;
 
 fn ascend(
@@ -110,7 +109,7 @@ fn linear(iterations: f64, from: f64) -> Temper {
     }
 }
 
-/// Returns the temperature policies. All policies that start at a high temperature start at the same one.
+/// Returns the temperature policies. All policies with a high starting temperature start at the same temperature.
 fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     let mut policies = vec![("VI".to_owned(), Temper::None)];
     for length in schedules {
@@ -124,7 +123,7 @@ fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     policies
 }
 
-/// Returns the images, scaled by their weights, and a set of points that are generated from them.
+/// Returns the images, multiplied by their weights, and a set of points that is generated from these images.
 fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut stream = Stream::new(seed, TOY, 0, 0);
     let truth: Vec<f64> = IMAGES
@@ -234,9 +233,9 @@ fn grid(title: &str, factors: &[f64], width: usize, height: usize) -> ImageGrid 
 /// The number of factors for the faces. The paper does not state this number.
 const FACE_FACTORS: usize = 20;
 
-/// The number of the first of the 28 subjects that the extended database adds to the ten subjects of Yale's first
-/// database. These subjects have the numbers 11 to 39, without 14. The paper uses 28 individuals and 2000 images. The
-/// cropped database contains 1774 images of these individuals.
+/// The number of the first subject that is used. The extended database adds 28 subjects to the ten subjects of Yale's
+/// first database. The added subjects have the numbers 11 to 39, without 14. The paper uses 28 individuals and 2000
+/// images. The cropped database contains 1774 images of these individuals.
 const FIRST_SUBJECT: f64 = 11.0;
 
 struct Faces {
