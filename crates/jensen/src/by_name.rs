@@ -48,7 +48,8 @@ impl<'a> VariableDraws<'a> {
     /// Returns the draws of one element of the variable. `element` is the zero-based index of the element in
     /// column-major order.
     ///
-    /// # Panics Panics if the variable has no element with this index.
+    /// # Panics
+    /// Panics if the variable has no element with this index.
     pub fn element(&self, element: usize) -> impl ExactSizeIterator<Item = f64> + use<'a> {
         assert!(element < self.elements, "the variable has this element");
         self.iter().map(move |draw| draw[element])

@@ -110,7 +110,8 @@ pub fn with_usual_estimator(
     method
 }
 
-/// Compiles a program in which the `int` data variable `count` is the number of exchangeable records.
+/// Compiles a program over exchangeable records. `count` is the name of the `int` data variable that contains the
+/// number of records.
 ///
 /// # Errors
 /// Returns the same errors as [`Model::compile`]. Also fails if the log density is not a sum over the records. The

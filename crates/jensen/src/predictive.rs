@@ -23,8 +23,8 @@ const OBSERVATIONS: usize = 20_000;
 
 const DRAWN: usize = 400;
 
-/// The maximum number of observations for which the report contains leave-one-out results. The command `jensen compare`
-/// has no such limit.
+/// The maximum number of observations in the leave-one-out results of a report. The command `jensen compare` has no
+/// such limit.
 const LEFT_OUT: usize = 5_000;
 
 const BARS: usize = 30;

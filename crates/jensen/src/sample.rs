@@ -500,9 +500,9 @@ pub(crate) fn sample_at(
     collect(posterior, &constrained, &chosen, &pool, request)
 }
 
-/// Returns a step size with which an iteration modulo `count` visits all `count` positions. The positions that the
-/// iteration visits first are evenly spread. The step size is the golden section of `count`, or the next number that
-/// has no common factor with `count`.
+/// Returns a step size s such that the positions 0, s, 2s, … modulo `count` include all `count` positions. The first
+/// positions of this sequence are evenly spread. The step size is the golden section of `count`, or the next number
+/// that has no common factor with `count`.
 fn stride(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {

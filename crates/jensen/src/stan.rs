@@ -333,9 +333,10 @@ impl<D> Model<D> {
     /// Converts the values of some parameters to an unconstrained point. The coordinates of the other parameters are
     /// set to 0 on the unconstrained scale.
     ///
-    /// # Errors Fails if a value has the wrong shape or violates its constraint, or if none of the names belongs to a
-    /// parameter. Also fails if a parameter is missing and another name is unknown, because the unknown name is then
-    /// probably misspelt.
+    /// # Errors
+    /// Fails if a value has the wrong shape or violates its constraint, or if none of the names belongs to a parameter.
+    /// Also fails if a parameter is missing and another name is unknown, because the unknown name is then probably
+    /// misspelt.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();
         let of = |decl: &Decl| program.var(decl.var).name.as_str();

@@ -24,7 +24,8 @@ pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> 
 /// Converts named values to a data set. Each value is an array of `int64` or `float64` in C order, or a tuple of such
 /// arrays.
 ///
-/// # Errors Fails if a value has another type. The message contains the name of the value.
+/// # Errors
+/// Fails if a value has another type. The message contains the name of the value.
 pub fn data_set(values: &Bound<'_, PyDict>) -> PyResult<DataSet> {
     let mut data = DataSet::new();
     for (name, value) in values {

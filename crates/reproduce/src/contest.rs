@@ -91,8 +91,8 @@ impl Path {
         self.bound.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Returns the first iterate from which on the ELBO stays at or above `threshold`, or `None` if the last iterate is
-    /// below the threshold.
+    /// Returns the point of the path from which all later iterates have an ELBO of at least `threshold`. Returns `None`
+    /// if the ELBO of the last iterate is lower.
     pub fn reaches(&self, threshold: f64) -> Option<&Point> {
         let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
         let late = self.points.iter().rev().take_while(|p| reached(p)).count();

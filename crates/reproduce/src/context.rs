@@ -36,7 +36,7 @@ pub struct Setup<'a> {
     /// Whether to keep the contents of `out`. If the contents are kept, existing rows of this scale and existing
     /// intermediate results are not computed again.
     pub resume: bool,
-    /// The number of threads in the pool in which the reproduction is run.
+    /// The number of threads in the pool that runs the reproduction.
     pub threads: usize,
     /// A one-line description of the machine, which is written to `results.json`.
     pub machine: String,
@@ -95,7 +95,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the number of threads in the pool in which the part is run.
+    /// Returns the number of threads in the pool that runs the part.
     pub fn threads(&self) -> usize {
         self.setup.threads
     }
@@ -182,10 +182,10 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// Computes an intermediate result, such as a trace from which several rows and a figure are derived. The function
-    /// stores the result in the folder `kept`. A resumed run reads the stored result instead of computing it again.
-    /// `name` may contain slashes and must be unique within the experiment. All numbers must be finite, because JSON
-    /// cannot represent other numbers.
+    /// Computes an intermediate result, such as a trace that is used for several rows and a figure. The function stores
+    /// the result in the folder `kept`. A resumed run reads the stored result instead of computing it again. `name` may
+    /// contain slashes and must be unique within the experiment. All numbers must be finite, because JSON cannot
+    /// represent other numbers.
     ///
     /// # Errors
     /// Fails under the same conditions as [`Context::row`].

@@ -282,7 +282,7 @@ impl Ours {
         }
     }
 
-    /// Sets the number of seeds from which the number was computed.
+    /// Sets the number of seeds that were used to compute the measured number.
     pub fn seeds(self, seeds: u64) -> Self {
         Self { seeds, ..self }
     }

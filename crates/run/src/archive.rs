@@ -1,4 +1,4 @@
-//! The archive, a set of named tensors and scalars in which the state of an algorithm is stored.
+//! The archive, which is a set of named tensors and scalars. An archive stores the state of an algorithm.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,8 +76,9 @@ impl Archive {
 
     /// Stores a counter, a flag, a word or any other JSON value.
     ///
-    /// # Panics Panics if the value cannot be serialised to JSON. An example of such a value is a map whose keys are
-    /// not strings.
+    /// # Panics
+    /// Panics if the value cannot be serialised to JSON. An example of such a value is a map whose keys are not
+    /// strings.
     pub fn set(&mut self, name: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).expect("a plain value");
         self.scalars.insert(name.to_owned(), value);

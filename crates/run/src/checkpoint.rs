@@ -239,9 +239,9 @@ impl Checkpoint {
 
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
-    /// # Errors Fails with [`CheckpointError::Corrupt`] if the bytes are truncated, were modified or are not a
-    /// checkpoint. Fails with [`CheckpointError::Format`] if the checkpoint was written with another version of the
-    /// layout.
+    /// # Errors
+    /// Fails with [`CheckpointError::Corrupt`] if the bytes are truncated, were modified or are not a checkpoint. Fails
+    /// with [`CheckpointError::Format`] if the checkpoint was written with another version of the layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;

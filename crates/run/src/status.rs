@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The observations from which a stopping rule concludes that the optimum has been found.
+/// The observations that satisfied a stopping rule and therefore indicate that the optimum has been found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// A description of the rule and of its observations.

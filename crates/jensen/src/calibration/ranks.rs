@@ -13,7 +13,7 @@ pub const DRAWS: usize = 99;
 pub const ERROR_RATE: f64 = 0.05;
 
 /// The possible numbers of bins of the χ² test, all of which divide the number of possible ranks. The test uses the
-/// largest number of bins for which the expected count per bin is at least five.
+/// largest of these numbers that gives an expected count of at least five per bin.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
 /// The envelope test simulates sets of uniform ranks. The number of sets is at least the first constant, and at least
@@ -78,7 +78,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// Simulates the distribution for `scalars` scalars, each of which has `count` ranks.
+    /// Simulates the distribution for `scalars` scalars with `count` ranks each.
     pub fn new(count: usize, scalars: usize, seed: u64) -> Self {
         let tails = (1..=DRAWS).map(|k| tails(count, k as f64 / (DRAWS + 1) as f64));
         let mut null = Self {

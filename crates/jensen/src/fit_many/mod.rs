@@ -145,7 +145,8 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
 /// Parses a list of seeds, which is a number such as `7`, a range such as `1..20` that includes both ends, or a
 /// comma-separated list of numbers and ranges.
 ///
-/// # Errors Fails with [`Error::Setting`] if the text is not a list of seeds. The message contains an example.
+/// # Errors
+/// Fails with [`Error::Setting`] if the text is not a list of seeds. The message contains an example.
 pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
     let wrong = || Error::Setting(format!("`{text}`: expected seeds such as 1..20 or 1,2,5"));
     let mut seeds = Vec::new();

@@ -36,8 +36,8 @@ pub struct Baseline {
     pub score: f64,
     /// The score of the fit, in `unit`.
     pub fit: f64,
-    /// The lowest score for which the fit is trusted. This threshold is the score of the baseline minus an allowance
-    /// for the complexity of the requested model.
+    /// The lowest score that a trusted fit may have. This threshold is the score of the baseline minus an allowance for
+    /// the complexity of the requested model.
     pub least: f64,
     /// The unit of the scores, such as `nats of the bound`.
     pub unit: String,

@@ -217,7 +217,7 @@ impl ResultFolder {
     }
 }
 
-/// The environment in which a job runs, which the caller provides.
+/// The environment of a job. The caller provides it.
 pub struct Around<'a> {
     /// The folder in which the results are stored.
     pub results: ResultFolder,

@@ -26,7 +26,7 @@ pub struct Drawn {
     pub predictors: Vec<f64>,
     /// The likelihood with its parameters for each draw.
     pub likelihoods: Vec<Likelihood>,
-    /// The observations of the rows for which draws were computed.
+    /// The observations of the drawn rows.
     pub rows: ObservedRows,
 }
 

@@ -22,7 +22,7 @@ pub struct Learning {
     /// The number of searches for the hyperparameters. The first search begins at the starting values. The other
     /// searches begin at random points near the starting values.
     pub starts: u32,
-    /// The seed of the random points at which searches begin.
+    /// The seed of the random starting points of the searches.
     pub seed: u64,
 }
 

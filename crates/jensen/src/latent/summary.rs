@@ -67,8 +67,8 @@ pub struct LatentSummary {
     /// The lower bound on log p(y) in nats at the mode of the hyperparameters, including all constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
-    /// An upper bound on the amount by which `bound` could still increase at these hyperparameters. The gap is computed
-    /// from the dual problem, and is `null` if the bound has no convex dual.
+    /// An upper bound on the possible further increase of `bound` at these hyperparameters. The gap is computed from
+    /// the dual problem, and is `null` if the bound has no convex dual.
     pub gap: Option<f64>,
     /// The time in seconds that the solver took.
     pub solver_seconds: f64,
@@ -100,7 +100,7 @@ pub struct LatentSummary {
     /// The posterior of the effects of covariates and groups, and of fields with up to 1000 nodes. For a Gaussian
     /// process, the field contains the posterior of the linear predictors.
     pub parameters: Vec<ParameterSummary>,
-    /// The amount by which the bound on `E[−log p]` exceeds this expectation, in nats per observation. The value is
+    /// The difference between the bound on `E[−log p]` and the exact expectation, in nats per observation. The value is
     /// `null` if the fit maximised an expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,

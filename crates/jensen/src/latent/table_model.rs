@@ -262,7 +262,7 @@ impl TableModel {
 
     /// Estimates the memory of a fit in bytes, including the process and the table. The estimate covers the model and
     /// the fit at each point of the posterior of the hyperparameters. The estimate also covers the means and variances
-    /// of latent variables and predictors, and the data from which results are computed.
+    /// of latent variables and predictors, and the data for computing results.
     ///
     /// # Errors
     /// Fails if the prior has no valid structure at its starting values.

@@ -121,8 +121,8 @@ impl Measure {
 }
 
 /// Returns the linear map that converts the latent variables to the units of the table. The effects of covariates
-/// become effects per unit of the column. Each level becomes the level at which all columns are zero. Fields sum to
-/// zero if another part of the prior contains their level.
+/// become effects per unit of the column. A level becomes the value of the predictor when all columns are zero. Fields
+/// sum to zero if another part of the prior contains their level.
 pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) -> Readout {
     let pieces = assembled.pieces();
     let latents = pieces.last().map_or(0, |p| p.latents.end);

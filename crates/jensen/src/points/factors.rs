@@ -49,9 +49,9 @@ fn doubt(
     })
 }
 
-/// Returns the baseline model for factors, in which the columns are independent and normally distributed. Each column
-/// has its own mean and its own variance, which is at least the stated noise variance. Each of the two parameters of a
-/// column costs half the logarithm of the number of points (Schwarz 1978).
+/// Returns the baseline model for factors. In this model, the columns are independent and normally distributed. Each
+/// column has its own mean and its own variance, which is at least the stated noise variance. For each of the two
+/// parameters of a column, the score is reduced by half the logarithm of the number of points (Schwarz 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();

@@ -135,7 +135,7 @@ pub(super) struct PointJob<'a, M, R> {
 
 pub(super) struct Beside {
     pub(super) model: String,
-    /// The ELBO of the baseline, and the lowest ELBO for which the fit is accepted, in nats.
+    /// The ELBO of the baseline and the lowest acceptable ELBO of the fit, in nats.
     pub(super) bounds: Plain,
     pub(super) advice: String,
 }

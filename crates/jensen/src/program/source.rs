@@ -33,8 +33,8 @@ pub struct Source {
     pub data: Option<DataFile>,
     /// The names of dimensions and the labels of their elements, which are stored together with the draws.
     pub coordinates: Coordinates,
-    /// The metadata of the regression from which Jensen generated the program, as JSON. The field is `None` for all
-    /// other programs.
+    /// The metadata of the regression as JSON, if Jensen generated the program from a regression. The field is `None`
+    /// for all other programs.
     pub regression: Option<Vec<u8>>,
 }
 

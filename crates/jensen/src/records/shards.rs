@@ -90,8 +90,8 @@ impl ShardProgram {
     }
 }
 
-/// The work of one shard in one step: the index of the shard, its file, the digest of the file, and the encoded list of
-/// the records to evaluate.
+/// The work of one shard in one step. The tuple contains the index of the shard, its file, the digest of the file, and
+/// an encoded list of the requested records.
 pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
 /// The processes that evaluate the records of shards.

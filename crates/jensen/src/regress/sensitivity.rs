@@ -1,6 +1,6 @@
-//! The sensitivity of a posterior to its priors, which is measured by raising the priors to a power (Kallioinen,
-//! Paananen, Bürkner and Vehtari, Detecting and diagnosing prior and likelihood sensitivity with power-scaling,
-//! Statistics and Computing 34, 2024).
+//! The sensitivity of a posterior to its priors. The method raises the priors to a power and measures the change of the
+//! posterior (Kallioinen, Paananen, Bürkner and Vehtari, Detecting and diagnosing prior and likelihood sensitivity with
+//! power-scaling, Statistics and Computing 34, 2024).
 
 use jensen_data::DataSet;
 

@@ -36,8 +36,8 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Creates a collection of documents in memory, of which none are held out. The word of each term is its index,
-    /// written as text. The results of a fit are bitwise identical to those for the same documents in a file.
+    /// Creates a collection of documents in memory. None of the documents are held out. The word of each term is its
+    /// index, written as text. The results of a fit are bitwise identical to those for the same documents in a file.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());
         Self {
@@ -56,7 +56,7 @@ impl<'a> Collection<'a> {
         &self.words
     }
 
-    /// Returns the rule by which the text was split into words.
+    /// Returns the tokeniser that was used to split the text into words.
     pub fn tokeniser(&self) -> &Tokeniser {
         &self.tokeniser
     }

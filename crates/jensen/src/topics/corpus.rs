@@ -1,4 +1,4 @@
-//! The settings from which a corpus is built, with their defaults.
+//! The settings for building a corpus, with their defaults.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 
-/// The settings from which a corpus is built. A setting that is absent has its default value.
+/// The settings for building a corpus. A setting that is absent has its default value.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusRequest {
@@ -26,10 +26,10 @@ pub struct CorpusRequest {
     /// The file that lists the words of the vocabulary, one word per line. The terms in bags of words refer to this
     /// list.
     pub vocabulary: Option<PathBuf>,
-    /// The minimum number of documents in which a word must occur.
+    /// The minimum number of documents that must contain a word of the vocabulary.
     #[serde(deserialize_with = "frequency")]
     pub min_df: Option<Frequency>,
-    /// The maximum number of documents in which a word may occur.
+    /// The maximum number of documents that may contain a word of the vocabulary.
     #[serde(deserialize_with = "frequency")]
     pub max_df: Option<Frequency>,
     /// The maximum number of words in the vocabulary. If there are more words, Jensen keeps the words that occur in the

@@ -1,4 +1,4 @@
-//! Example documents for the report, in which a topic has a large share of the words.
+//! Example documents for the report. In an example of a topic, the topic has a large share of the words.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use jensen_conjugate::lda::{LocalRule, Predictor};
@@ -27,8 +27,8 @@ const EACH: usize = 3;
 
 const WORDS: usize = 12;
 
-/// Lists the documents in which each topic has the largest shares. The function runs the local step for a sample of at
-/// most 2000 training documents. Returns `None` if no document in the sample is long enough.
+/// Lists the documents with the largest shares of each topic. The function runs the local step for a sample of at most
+/// 2000 training documents. Returns `None` if no document in the sample is long enough.
 pub(super) fn exhibit(
     model: &TopicModel,
     documents: &dyn Documents,

@@ -37,7 +37,7 @@ const RECONSTRUCTIONS: &str = "reconstructions.png";
 
 const MANIFOLD: &str = "manifold.png";
 
-/// The maximum number of training records from which the final ELBO is estimated.
+/// The maximum number of training records for estimating the final ELBO.
 pub const SCORED: usize = 10_000;
 
 /// The maximum amount by which the score of a fit may be lower than the score of the baseline, in nats per value. This

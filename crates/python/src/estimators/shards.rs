@@ -89,8 +89,9 @@ pub fn shard_step<'py>(
     Ok(PyArray1::from_vec(py, bytes).into_any())
 }
 
-/// A range of held-out documents in a shard: the number and the digest of the shard, the index of the first document,
-/// the number of documents, and the number of the first document among all held-out documents.
+/// A range of held-out documents in a shard. The tuple contains the number and the digest of the shard, the index of
+/// the first document, the number of documents, and the index of the first document among the held-out documents of all
+/// shards.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
 /// Scores pieces of held-out documents and returns the concatenated scores. The score of a document consists of its log

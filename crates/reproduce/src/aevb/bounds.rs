@@ -16,7 +16,8 @@ use crate::results::{Ours, What};
 pub struct Extent {
     /// The latent dimensions. The figure has one panel for each of them.
     pub latents: &'static [usize],
-    /// The numbers of samples at which the ELBO is written as a row. A run ends at the last of these numbers.
+    /// The marks of a run, as numbers of processed samples. At each mark, the ELBO is written as a row. The run ends at
+    /// the last mark.
     pub marks: &'static [f64],
     /// The stages of the runs. Every panel has two runs: auto-encoding variational Bayes and wake-sleep. A stage ends
     /// when both runs of every panel have reached the number of marks of this stage. Only then does the next stage
@@ -28,8 +29,8 @@ pub struct Extent {
     pub steps: &'static [f32],
     /// The number of test images for estimating the ELBO.
     pub test: usize,
-    /// The latent dimension for which auto-encoding variational Bayes is run with several seeds, followed by the number
-    /// of seeds.
+    /// A latent dimension and a number of seeds. For this dimension, auto-encoding variational Bayes is run with this
+    /// number of seeds.
     repeated: Option<(usize, u64)>,
     /// The range of the vertical axis. The figure omits values below its lower end.
     range: (f64, f64),

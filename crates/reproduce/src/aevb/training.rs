@@ -237,8 +237,9 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
 /// Chooses the step size of Adagrad as in the paper. Returns the step size with the highest objective on the
 /// minibatches of the first `iterations` iterations.
 ///
-/// # Errors Returns the errors of [`Job::train`], except for divergence. If training diverges, the function excludes
-/// the step size.
+/// # Errors
+/// Returns the errors of [`Job::train`], except for divergence. If training diverges, the function excludes the step
+/// size.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,

@@ -36,7 +36,7 @@ const SPLIT: Purpose = Purpose::new("held-out faces");
 
 #[derive(Serialize, Deserialize)]
 struct Course {
-    /// The iterations at which the ELBO was computed, with the ELBO at temperature 1.
+    /// Pairs of an iteration and the ELBO at temperature 1 after this iteration.
     bounds: Vec<(f64, f64)>,
     /// The held-out log predictive density in nats per point.
     heldout: Vec<(f64, f64)>,
