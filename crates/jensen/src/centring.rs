@@ -293,7 +293,7 @@ pub struct CentredModel<'a> {
     model: &'a Model,
     density: GraphDensity,
     ways: Recentred,
-    /// The transform to the program's coordinates, which is compiled when draws are first requested.
+    /// The transform to the program's coordinates. It is compiled when draws are first requested.
     forward: OnceLock<Program>,
     centring: Centring,
 }

@@ -21,7 +21,7 @@ use crate::program::StoredFit;
 pub struct LeaveOneOut {
     /// The sum of the expected log predictive densities of all observations, in nats.
     pub elpd: f64,
-    /// The standard error of `elpd`, which is estimated from the variation between observations.
+    /// The standard error of `elpd`, estimated from the variation between observations.
     pub elpd_se: f64,
     /// The effective number of parameters, computed as the in-sample log predictive density minus `elpd`.
     pub p_loo: f64,
@@ -35,8 +35,8 @@ pub struct LeaveOneOut {
 
 impl LeaveOneOut {
     /// Computes the leave-one-out cross-validation. Each column of `log_likelihood` contains the log likelihood of one
-    /// observation at every draw. `log_weights` contains the log importance weights of the draws, which are 0 for draws
-    /// from the posterior. `relative_efficiency` is 1 for independent draws.
+    /// observation at every draw. `log_weights` contains the log importance weights of the draws. For draws from the
+    /// posterior, all log weights are 0. `relative_efficiency` is 1 for independent draws.
     ///
     /// # Errors
     /// Fails with [`Error::Input`] if there are no observations, or if a log likelihood is NaN or +∞. The message gives
@@ -114,7 +114,7 @@ pub struct Candidate {
     pub difference: Option<(f64, f64)>,
     /// The log evidence in nats and its standard error, or `None` if the fit was not refined.
     pub log_evidence: Option<(f64, f64)>,
-    /// The ELBO, which is a lower bound on the log evidence, and its standard error.
+    /// The ELBO in nats and its standard error. The ELBO is a lower bound on the log evidence.
     pub elbo: (f64, f64),
 }
 

@@ -1,4 +1,4 @@
-//! Programs over exchangeable records, which can be fitted by minibatches.
+//! Programs over exchangeable records. Such programs can be fitted by minibatches.
 //!
 //! [`compile`] compiles a program whose log density is a sum over exchangeable records. The caller passes the name of
 //! the data variable that contains the number of records, and the function separates the prior from the likelihood.

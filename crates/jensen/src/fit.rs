@@ -63,27 +63,27 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the seed of all random numbers, which is 0 by default.
+    /// Sets the seed of all random numbers. The default seed is 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
     }
 
-    /// Sets the number of draws that the fit reports, which is 1000 by default.
+    /// Sets the number of draws that the fit reports. The default is 1000.
     pub fn draws(mut self, draws: usize) -> Self {
         self.draws = draws;
         self
     }
 
-    /// Sets the family of the approximation, which is a [`FamilyKind`](jensen_blackbox::FamilyKind) or a [user-defined
-    /// family](crate::family). By default, Jensen chooses the family.
+    /// Sets the family of the approximation. The argument is a [`FamilyKind`](jensen_blackbox::FamilyKind) or a
+    /// [user-defined family](crate::family). By default, Jensen chooses the family.
     pub fn family(mut self, family: impl Into<FamilyChoice>) -> Self {
         self.settings.family = family.into();
         self
     }
 
-    /// Sets the optimisation method, which is a [`Method`] or the settings of one. By default, Jensen chooses the
-    /// method.
+    /// Sets the optimisation method. The argument is a [`Method`] or the settings of a method. By default, Jensen
+    /// chooses the method.
     pub fn method(mut self, method: impl Into<Method>) -> Self {
         self.settings.method = method.into();
         self
@@ -110,7 +110,7 @@ impl Options {
         self
     }
 
-    /// Sets the number of threads that compute the constrained values of the draws, which is 1 by default. For a Stan
+    /// Sets the number of threads that compute the constrained values of the draws. The default is 1. For a Stan
     /// program, [`Build`](crate::stan::Build) sets the number of threads that evaluate the density.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -134,7 +134,7 @@ impl Options {
 pub struct Fitted {
     /// The result of the optimisation and of its checks.
     pub fit: Fit,
-    /// The identity of the run, which is stored in its checkpoints.
+    /// The identity of the run, as stored in its checkpoints.
     pub identity: Identity,
     /// The draws of the refinement if it has mixed, and draws from the approximation otherwise.
     pub sample: Sample,

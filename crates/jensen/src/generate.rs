@@ -11,7 +11,7 @@ use crate::sample::sample_at;
 use crate::stan::{Build, Model};
 use crate::{Error, Sample, SampleRequest};
 
-/// A program with its data, which computes generated quantities at given parameter values and ignores the log density.
+/// A program with its data. It computes generated quantities at given parameter values and ignores the log density.
 pub struct Generator {
     model: Model<()>,
     simd: Simd,

@@ -269,7 +269,7 @@ impl Fitted {
         }
     }
 
-    /// Returns the report of the fit, which [`jensen_report::render`] converts to a page.
+    /// Returns the report of the fit. The function [`jensen_report::render`] converts a report to a page.
     pub fn report(&self, about: &About) -> Report {
         let best = self.fit.best();
         let table = &self.sample.table;

@@ -12,10 +12,10 @@ pub trait Problem: Sync {
     /// The type of the log density.
     type Density: TwiceDifferentiable;
 
-    /// Returns the log density, which must include its normalising constants and the log-Jacobian.
+    /// Returns the log density. It must include its normalising constants and the log-Jacobian.
     fn density(&self) -> &Self::Density;
 
-    /// Returns the posterior, which maps unconstrained points to named variables with shapes and constrained values.
+    /// Returns the posterior. It maps unconstrained points to named variables with shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
     /// Returns a posterior that computes only the wanted variables, or `None` if such a posterior would need as much
@@ -25,7 +25,7 @@ pub trait Problem: Sync {
         None
     }
 
-    /// Returns the digests of the model and of the data, which are stored in checkpoints. The digests may be empty if
+    /// Returns the digests of the model and of the data. Checkpoints store these digests. The digests may be empty if
     /// no checkpoint is stored.
     fn subject(&self) -> Subject {
         Subject::default()

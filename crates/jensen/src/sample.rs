@@ -84,8 +84,8 @@ impl Sample {
     /// Returns the parameter values of a draw in the form of initial values for Stan's samplers.
     ///
     /// # Errors
-    /// Fails if the table has no draw with this index, or if a parameter is an array of tuples, which the file format
-    /// does not support.
+    /// Fails if the table has no draw with this index. Also fails if a parameter is an array of tuples, because the
+    /// file format does not support such arrays.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(

@@ -1,4 +1,4 @@
-//! Optimisation paths, which show the ELBO of a method as a function of its oracle calls.
+//! Optimisation paths. A path contains the ELBO of a method as a function of its oracle calls.
 //!
 //! Every method starts at the standard normal distribution, which is a member of the mean-field family. A separate
 //! evaluation computes the ELBO of the iterates. It uses the same draws for all runs on a model. Noise in a method's

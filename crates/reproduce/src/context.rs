@@ -20,7 +20,7 @@ pub(crate) const KEPT: &str = "kept";
 
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// The settings of a reproduction, which the command line provides.
+/// The settings of a reproduction, as given on the command line.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
     /// The folder that contains the data of the experiments.
@@ -38,7 +38,7 @@ pub struct Setup<'a> {
     pub resume: bool,
     /// The number of threads in the pool that runs the reproduction.
     pub threads: usize,
-    /// A one-line description of the machine, which is written to `results.json`.
+    /// A one-line description of the machine. It is written to `results.json`.
     pub machine: String,
     /// A flag that another thread sets to stop the reproduction after the current step.
     pub cancel: Option<&'a AtomicBool>,

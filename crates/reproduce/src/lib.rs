@@ -22,8 +22,8 @@
 //! # Adding a paper
 //!
 //! To add an experiment, create a file with its parts and a constant, and add a line to `table`. A part computes all
-//! expensive results in [`Context::keep`] or [`Context::row`], which a resumed run skips. The part draws its figures
-//! from these results:
+//! expensive results in [`Context::keep`] or [`Context::row`]. A resumed run does not compute these results again. The
+//! part draws its figures from these results:
 //!
 //! ```
 //! use jensen::report::figure::{Axis, Chart, Figure, Series};

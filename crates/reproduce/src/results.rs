@@ -1,4 +1,4 @@
-//! The file `results.json`, which compares measured numbers with the numbers in the papers.
+//! The file `results.json`. This file compares measured numbers with the numbers in the papers.
 
 use jensen::data::{DataError, read_optional, write_atomic_bytes};
 use jensen::math::order;
@@ -36,7 +36,7 @@ impl Scale {
 /// A row with one measured number. In JSON, numbers that are absent or not finite are written as `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultRow {
-    /// The name of the measured quantity, which is unique among the rows of an experiment at a scale.
+    /// The name of the measured quantity. The name is unique among the rows of an experiment at a scale.
     pub what: String,
     /// The number that the paper prints for this quantity, or `None` if it prints none.
     pub paper: Option<f64>,

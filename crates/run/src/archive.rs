@@ -16,7 +16,7 @@ pub struct Tensor {
     pub data: Vec<f64>,
 }
 
-/// A set of named tensors and scalars, which stores the state of an algorithm.
+/// A set of named tensors and scalars for storing the state of an algorithm.
 ///
 /// Store floating-point numbers as tensors. Tensors preserve every bit of a number, including NaN and infinities. Store
 /// counters, flags and words as JSON values.

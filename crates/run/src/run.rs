@@ -12,10 +12,10 @@ use crate::{
 /// The limits on the iterations and the time of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// The maximum number of iterations, which includes the iterations before a resume.
+    /// The maximum number of iterations, including the iterations before a resume.
     pub max_iterations: u64,
-    /// The maximum wall-clock time in seconds, which includes the time before a resume. The loop checks this limit
-    /// between iterations, and also within iterations if an [`Interrupt`] is used.
+    /// The maximum wall-clock time in seconds, including the time before a resume. The loop checks this limit between
+    /// iterations, and also within iterations if an [`Interrupt`] is used.
     pub max_seconds: Option<f64>,
     /// The time in seconds that had been used before the run began. This time counts towards the time limit.
     pub spent: f64,
@@ -138,7 +138,7 @@ pub struct Outcome<T> {
     pub status: Status,
     /// The number of finished iterations.
     pub iterations: u64,
-    /// The wall-clock time in seconds, which includes the time before a resume.
+    /// The wall-clock time in seconds, including the time before a resume.
     pub seconds: f64,
 }
 

@@ -51,7 +51,7 @@ pub enum Status {
     BudgetReached {
         /// The exhausted budget.
         limit: Limit,
-        /// A description of the last observation of the stopping rule, which is empty if there was none.
+        /// A description of the last observation of the stopping rule, or an empty string if there was none.
         detail: String,
     },
     /// The steps no longer improve the objective, but the stopping rule is not met.

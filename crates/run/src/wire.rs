@@ -1,4 +1,4 @@
-//! A binary format for arrays, in which each array is preceded by its length and all numbers are little-endian.
+//! A binary format for arrays. Each array is preceded by its length, and all numbers are little-endian.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Simulation-based calibration, which uses simulated data to test whether the posteriors of a program are calibrated.
+//! Simulation-based calibration. This method uses simulated data to test whether the posteriors of a program are
+//! calibrated.
 //!
 //! A Stan program does not separate its prior from its likelihood. The user therefore supplies a second program, the
 //! simulator. In its generated quantities, the simulator draws parameters from the prior, and then data given these

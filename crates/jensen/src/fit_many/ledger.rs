@@ -109,7 +109,8 @@ impl Ledger {
     }
 }
 
-/// Returns the rows of an earlier run without the rows of failed fits, which are also removed from the file.
+/// Returns the rows of an earlier run without the rows of failed fits. The function also removes the rows of failed
+/// fits from the file.
 fn continued(path: &Path) -> Result<(Vec<FitRow>, TraceWriter), Error> {
     let mut rows: Vec<FitRow> = read_trace(path)?;
     let all = rows.len();

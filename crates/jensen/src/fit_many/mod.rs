@@ -44,7 +44,7 @@ pub struct Fits {
     /// The texts of the included files. The keys are the names that the program uses. Workers use these texts and do
     /// not need the folders of the files.
     pub includes: BTreeMap<String, String>,
-    /// The settings of each fit, except for the seed, which belongs to the task.
+    /// The settings of each fit without the seed. The seed is part of the task.
     pub request: FitRequest,
 }
 
@@ -142,8 +142,8 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     Ok(tasks)
 }
 
-/// Parses a list of seeds, which is a number such as `7`, a range such as `1..20` that includes both ends, or a
-/// comma-separated list of numbers and ranges.
+/// Parses a comma-separated list of seeds. Each item is a number such as `7`, or a range such as `1..20` that includes
+/// both ends.
 ///
 /// # Errors
 /// Fails with [`Error::Setting`] if the text is not a list of seeds. The message contains an example.

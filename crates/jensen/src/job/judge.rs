@@ -75,7 +75,7 @@ pub struct Evidence {
     pub work: Work,
     /// The advice for a run that did not succeed. If this field is `None`, the verdict gives the advice of `status`.
     pub advice: Option<&'static str>,
-    /// The temperature at the end of the run, which is 1 if the fit does not use tempering.
+    /// The temperature at the end of the run. The temperature is 1 if the fit does not use tempering.
     pub temperature: f64,
     /// The advice for the user if the final temperature is above 1.
     pub cooling: String,

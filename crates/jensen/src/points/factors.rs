@@ -18,7 +18,7 @@ use crate::units::Units;
 
 const COMPLETE: &str = "factors need complete rows: remove the row or fill it in";
 
-/// The name of the command, which is stored in its result folders.
+/// The name of the command, as stored in its result folders.
 pub const FACTORS: &str = "factors";
 
 /// The maximum relative excess of the residual variance of a trusted fit over the given noise variance. If [`ERRORS`]
@@ -50,7 +50,7 @@ fn doubt(
 }
 
 /// Returns the baseline model for factors. In this model, the columns are independent and normally distributed. Each
-/// column has its own mean and its own variance, which is at least the stated noise variance. For each of the two
+/// column has its own mean and its own variance. The variance is at least the given noise variance. For each of the two
 /// parameters of a column, the score is reduced by half the logarithm of the number of points (Schwarz 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);

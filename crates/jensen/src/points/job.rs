@@ -76,7 +76,7 @@ pub struct Picture {
 pub struct Described {
     /// The parts of the fitted model.
     pub parts: Parts,
-    /// The heading that says what each row of the table describes, such as `component`.
+    /// The noun for the object that each row of the table describes, such as `component`.
     pub rows: &'static str,
     /// The headers of the columns, and the rows of the table.
     pub table: (Vec<String>, Vec<Vec<String>>),

@@ -114,7 +114,7 @@ pub enum ColumnDistribution {
     },
     /// A categorical distribution, for a column that contains categories.
     Categorical {
-        /// The categories, which are represented by numbers in the table.
+        /// The categories. The table represents each category by a number.
         categories: Vec<f64>,
         /// The probability of each category, in the same order.
         probabilities: Vec<f64>,

@@ -19,7 +19,7 @@ use crate::Error;
 use crate::job::{Around, carry_out};
 use crate::units::Units;
 
-/// The name of the command, which is stored in its result folders.
+/// The name of the command, as stored in its result folders.
 pub const MIXTURE: &str = "mixture";
 
 /// The result of a fit of a model of points, with the contents of `fit.json`.

@@ -51,7 +51,7 @@ use crate::{
 /// The maximum fraction of the time limit that Jensen spends on choosing a centring.
 const PILOT: f64 = 0.25;
 
-/// The name of the command, which is stored in its result folders.
+/// The name of the command, as stored in its result folders.
 pub const FIT: &str = "fit";
 
 /// A program that was compiled as a request specifies.
@@ -235,8 +235,8 @@ impl Program {
         with_model!(&self.model, |model| model.posterior().variables())
     }
 
-    /// Returns the names of dimensions and the labels of their elements, which come from `--coords` and from declared
-    /// sizes.
+    /// Returns the names of dimensions and the labels of their elements, as determined by `--coords` and by the
+    /// declared sizes.
     pub fn coordinates(&self) -> Coordinates {
         self.source.coordinates.over(self.dimension_names())
     }
@@ -297,7 +297,7 @@ impl Program {
         }
     }
 
-    /// Returns the digests of the program and the data, which are stored in checkpoints and approximations.
+    /// Returns the digests of the program and the data. Checkpoints and stored approximations contain these digests.
     ///
     /// # Errors
     /// Fails if the stored centring was computed for another program.
@@ -348,7 +348,7 @@ impl Program {
     ///
     /// # Errors
     /// Returns the errors of [`carry_out`]. If the density is not finite at any starting point, the error is
-    /// [`Error::NoStart`], which contains the reason that the model gives.
+    /// [`Error::NoStart`]. This error contains the reason that the model gives.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
         let options = self.request.options(init.clone(), self.threads)?;
         match &self.model {

@@ -31,7 +31,7 @@ pub struct StoredFit {
     /// Jensen always used the parameterisation that the program defines.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
-    /// The names of dimensions and the labels of their elements, which come from `--coords`.
+    /// The names of dimensions and the labels of their elements, as given by `--coords`.
     #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
     pub coordinates: Coordinates,
 }

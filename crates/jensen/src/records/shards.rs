@@ -3,9 +3,9 @@
 //!
 //! All shards have the same number of blocks. Records are numbered by block, and within each block by shard, so that a
 //! minibatch contains records from the same block of all shards. Each shard evaluates its own records by
-//! [`record_step`], which depends only on the program, the file, the point and the requested records. The driver adds
-//! the results over a binary tree of shards, so that the sums depend bitwise only on the files. The driver performs all
-//! other computations.
+//! [`record_step`]. The result depends only on the program, the file, the point and the requested records. The driver
+//! adds the results over a binary tree of shards, so that the sums depend bitwise only on the files. The driver
+//! performs all other computations.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -134,7 +134,7 @@ pub struct RecordShards {
 }
 
 impl RecordShards {
-    /// Creates the density. `first` is the model of the first shard, which also provides the prior.
+    /// Creates the density. `first` is the model of the first shard. This model also provides the prior.
     pub(crate) fn new(
         first: RecordBlocks,
         shards: Vec<Shard>,

@@ -295,7 +295,7 @@ pub struct Effect {
     pub column: String,
     /// The contrast that defines the effect: `dY/dX` for a numeric column, or the two levels of a factor.
     pub contrast: String,
-    /// The category to whose probability the effect refers, or `None` if the responses are not categories.
+    /// The category whose probability the effect describes, or `None` if the responses are not categories.
     pub category: Option<String>,
     /// The effect, averaged over the rows of the table.
     pub estimate: EffectSummary,

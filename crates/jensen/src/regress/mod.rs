@@ -1,4 +1,4 @@
-//! Regressions, which are specified by a formula and a table and fitted as Stan programs.
+//! Regressions that are specified by a formula and a table. Jensen fits them as Stan programs.
 //!
 //! [`Regression`] creates the program with the crate [`jensen_regress`], and [`Program`](crate::program::Program) fits
 //! the program. The result folder contains the data that [`predict`] needs for new rows.

@@ -1,4 +1,4 @@
-//! The documents of a topic model, which are stored in a corpus file or in memory.
+//! The documents of a topic model. They are stored in a corpus file or in memory.
 
 use std::borrow::Cow;
 
@@ -62,7 +62,7 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// Computes the digest of documents, which is the FNV-1a hash of their lengths, terms and counts.
+/// Computes the digest of documents as the FNV-1a hash of their lengths, terms and counts.
 fn digest(documents: &MemoryDocuments) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |x: u64| hash = (hash ^ x).wrapping_mul(0x0000_0100_0000_01b3);

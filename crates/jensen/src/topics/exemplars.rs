@@ -1,4 +1,5 @@
-//! Example documents for the report. In an example of a topic, the topic has a large share of the words.
+//! Example documents for the report. Each document is an example of a topic that has a large share of the words in this
+//! document.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use jensen_conjugate::lda::{LocalRule, Predictor};

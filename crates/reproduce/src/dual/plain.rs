@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The number of correction pairs of L-BFGS, which is the same as for the primal solver.
+/// The number of correction pairs of L-BFGS. The primal solver uses the same number.
 const MEMORY: usize = 10;
 
 /// The maximum distance of a finished run from the optimum, in nats. The other rows use the same distance.

@@ -76,8 +76,8 @@ impl RecordModel {
 }
 
 /// The step sizes that appendix D lists for SGD on the small tasks, and one additional step size. The additional step
-/// size lies between two listed step sizes that differ by a factor of five. Without it, the grid may not contain a step
-/// size near the best one of an estimator, which would affect the choice in hindsight.
+/// size lies between two listed step sizes that differ by a factor of five. Without it, an estimator whose best step
+/// size falls into this gap would be at a disadvantage.
 pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];

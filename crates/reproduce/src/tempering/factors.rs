@@ -301,8 +301,8 @@ impl Faces {
     }
 }
 
-/// Draws the middle and the right panel of Figure 3 for a joint q(μ). The function writes rows both for the joint q(μ)
-/// and for the q(μ) of the paper, which factorises over the factors.
+/// Draws the middle and the right panel of Figure 3 for a joint q(μ). The function writes rows for the joint q(μ) and
+/// for the q(μ) of the paper. The q(μ) of the paper factorises over the factors.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     let faces = Faces::read(context)?;
     let iterations = context.pick(60, 100);
