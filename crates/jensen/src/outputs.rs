@@ -156,8 +156,8 @@ impl Fitted {
         self.verdict().warnings()
     }
 
-    /// Returns remarks that do not affect the verdict. The remarks list the families that were tried earlier with their
-    /// k̂, followed by remarks on the model.
+    /// Returns remarks that do not affect the verdict. The first remarks list the families that the fit tried earlier,
+    /// with their k̂. They are followed by remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {

@@ -20,7 +20,7 @@ pub(crate) const KEPT: &str = "kept";
 
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// The settings of a reproduction, as given on the command line.
+/// The settings of a reproduction. The command line provides them.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
     /// The folder that contains the data of the experiments.

@@ -174,7 +174,7 @@ impl std::error::Error for RunError {
 ///
 /// In each iteration the loop performs a step, passes its record and the progress to the observer, and stores a
 /// checkpoint if one is due. At the end of the run, the loop stores a last checkpoint before it computes the output.
-/// The loop checks the cancellation flag and the budget before each step. If a finished run is resumed, it therefore
+/// The loop checks the cancellation flag and the budget before each step. A finished run that is resumed therefore
 /// performs no further steps.
 ///
 /// # Errors

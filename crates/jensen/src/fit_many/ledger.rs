@@ -31,7 +31,7 @@ impl Ledger {
     /// resource, such as memory for a thread.
     ///
     /// # Errors
-    /// Fails if the folder contains foreign files or rows of other fits, or if it cannot be written.
+    /// Fails if the folder contains unrelated files or the rows of other fits, or if it cannot be written.
     pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
         create_folder(folder).map_err(Error::output)?;
         let claim = Claim::of(folder).map_err(Error::output)?;

@@ -15,9 +15,9 @@ use crate::Error;
 pub struct Learning {
     /// The settings of every fit with fixed hyperparameters.
     pub settings: Settings,
-    /// Whether to learn the free hyperparameters. If not, they keep their starting values.
+    /// Whether to learn the free hyperparameters. Otherwise, the hyperparameters keep their starting values.
     pub learn: bool,
-    /// Whether to integrate over the free hyperparameters. If not, the fit uses the values that maximise the bound.
+    /// Whether to integrate over the free hyperparameters. Otherwise, the fit uses the values that maximise the bound.
     pub integrate: bool,
     /// The number of searches for the hyperparameters. The first search begins at the starting values. The other
     /// searches begin at random points near the starting values.

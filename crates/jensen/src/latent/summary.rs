@@ -24,7 +24,7 @@ pub struct Hyperparameter {
     pub name: String,
     /// The value of the hyperparameter, or its posterior median if the fit integrated over it.
     pub value: f64,
-    /// Whether the value was learnt by the fit. If not, the value was given or is the starting value.
+    /// Whether the value was learnt by the fit. Otherwise, the user gave the value, or it is the starting value.
     pub learnt: bool,
     /// The posterior mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,7 @@ const COMPLETE: &str = "factors need complete rows: remove the row or fill it in
 pub const FACTORS: &str = "factors";
 
 /// The maximum relative excess of the residual variance of a trusted fit over the given noise variance. If [`ERRORS`]
-/// standard errors are larger than this fraction, they are the maximum instead.
+/// standard errors are larger than this fraction, the maximum excess is [`ERRORS`] standard errors.
 const EXCESS: f64 = 0.05;
 /// The maximum excess of the residual variance over the given noise variance, in standard errors. In a test with eight
 /// images, starts that found all images ended with a residual variance of 0.99 to 1.06 times the noise variance. The

@@ -363,8 +363,8 @@ impl Program {
     }
 
     /// Fits the program to all data at once. The fit uses a centring if mean-field fits suggest one. A suggested
-    /// centring may be unsuitable, because a mean-field fit may be far from the posterior. If the refined draws of the
-    /// centred fit do not mix, the function therefore fits the program again without a centring.
+    /// centring may be unsuitable, because a mean-field fit may be far from the posterior. The function therefore fits
+    /// the program again without a centring if the refined draws of the centred fit do not mix.
     fn fit_whole(
         &self,
         model: &Model,

@@ -3,8 +3,8 @@
 //! The density of a minibatch depends only on the data of the records in this minibatch. [`RecordBlocks`] therefore
 //! compiles the program for a block of records only when an evaluation needs a record of this block. It keeps the last
 //! two blocks in memory. The records that the starting points use stay in memory. The records are numbered block by
-//! block. If a caller visits the records in order, or through the [`Batches`](jensen_blackbox::records::Batches) of
-//! blocks, each block is therefore read only once.
+//! block. Each block is therefore read only once if a caller visits the records in order, or through the
+//! [`Batches`](jensen_blackbox::records::Batches) of blocks.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -35,7 +35,8 @@ pub struct CorpusRequest {
     /// The maximum number of words in the vocabulary. If there are more words, Jensen keeps the words that occur in the
     /// most documents. If the maximum is 0, Jensen keeps all words.
     pub max_terms: Option<usize>,
-    /// The stop words, which are removed: `english`, `none`, or the name of a file that contains them.
+    /// The stop words, which are not part of the vocabulary. The value is `english`, `none`, or the name of a file that
+    /// contains the stop words.
     pub stop_words: Option<String>,
     /// The minimum number of letters that a word must have.
     pub min_length: Option<usize>,

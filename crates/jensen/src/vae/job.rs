@@ -89,7 +89,7 @@ pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
     VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// The data of a fit after they have been checked, with the architecture of the networks.
+/// The checked data of a fit, with the architecture of the networks.
 pub struct VaeData {
     rows: Rows,
     apart: Apart,

@@ -17,7 +17,7 @@ pub enum Set {
 }
 
 /// The fraction of the faces that is held out. A seeded shuffle determines which faces are held out. The paper does not
-/// state its fraction.
+/// state what fraction it holds out.
 const FACES_APART: f64 = 0.1;
 
 impl Set {
