@@ -107,7 +107,7 @@ pub struct TopicsSummary {
     /// The number of topics to which less than a tenth of an equal share of the tokens is assigned.
     #[serde(default)]
     pub dead_topics: usize,
-    /// The values to which an inferred global temperature converged. The chosen value comes first.
+    /// The final state of each run with an inferred global temperature. The selected run comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests: Vec<Rest>,
     /// The Dirichlet parameter of the topic proportions for each topic. The list is empty unless these parameters are
