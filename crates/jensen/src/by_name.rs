@@ -45,11 +45,11 @@ impl<'a> VariableDraws<'a> {
         (0..table.len()).map(move |draw| &table.row(draw)[start..start + elements])
     }
 
-    /// Returns the draws of a single element. `element` is the zero-based position of the element in column-major
-    /// order.
+    /// Returns the draws of one element of the variable. `element` is the zero-based index of the element in
+    /// column-major order.
     ///
     /// # Panics
-    /// Panics if the variable has no element at this position.
+    /// Panics if the variable has no element with this index.
     pub fn element(&self, element: usize) -> impl ExactSizeIterator<Item = f64> + use<'a> {
         assert!(element < self.elements, "the variable has this element");
         self.iter().map(move |draw| draw[element])

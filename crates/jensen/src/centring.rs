@@ -7,10 +7,10 @@
 //! group. If the program uses the non-centred parameterisation for an element, the power is the fraction that the prior
 //! contributes.
 //!
-//! Jensen first whitens correlated vectors, such as Gaussian processes. At the mean-field fit it then reparameterises
-//! these vectors according to the information in the data ([`jensen_graph::Site`]). If a program computes a long time
-//! series from random shocks, Jensen uses the elements of the series as coordinates ([`jensen_graph::Series`]),
-//! provided that a sparse family suits them.
+//! Jensen first whitens correlated vectors, such as Gaussian processes. After the mean-field fit, Jensen
+//! reparameterises these vectors according to the information in the data ([`jensen_graph::Site`]). If a program
+//! computes a long time series from random shocks, Jensen uses the elements of the series as coordinates
+//! ([`jensen_graph::Series`]), provided that a sparse family suits them.
 //!
 //! Centring does not change the posterior, the names of the variables or the draws that the fit reports.
 
@@ -39,8 +39,8 @@ use crate::{Error, Problem};
 /// The number of steps of the mean-field fit. Few steps suffice, because the starting points have already been
 /// optimised with a small number of draws.
 const STEPS: u64 = 4;
-/// The tolerance of the mean-field fit, as a multiple of the default tolerance. The powers are needed with an accuracy
-/// of 0.05, and computing the standard deviations with this accuracy takes a tenth of the time of a full optimisation.
+/// The tolerance of the mean-field fit, as a multiple of the default tolerance. The powers need an accuracy of only
+/// 0.05. With this tolerance, the fit takes a tenth of the time of a full optimisation.
 const LOOSE: f64 = 10.0;
 
 const PASSES: usize = 2;
@@ -48,8 +48,8 @@ const PASSES: usize = 2;
 /// The number of draws for the diagnostics of the mean-field fit. The choice of the centring needs no more draws.
 const JUDGED: usize = 128;
 
-/// The smallest difference between a power and 1 that justifies a reparameterisation. The program itself has the power
-/// 1.
+/// The smallest difference between a power and 1 that justifies a reparameterisation. The power 1 leaves the program's
+/// own parameterisation unchanged.
 const GAIN: f64 = 0.05;
 
 /// A reparameterisation of coordinates.
@@ -106,9 +106,8 @@ impl Centring {
         }
     }
 
-    /// Returns the centring that follows from a mean-field fit in the coordinates of this centring. `mean` is the mean
-    /// of the fit in the program's coordinates, and `sd` contains the standard deviations of the fit in its own
-    /// coordinates.
+    /// Computes the next centring from a mean-field fit that used this centring. `mean` is the mean of the fit in the
+    /// program's coordinates. `sd` contains the standard deviations of the fit in the recentred coordinates.
     fn next(&self, hierarchy: &Hierarchy, mean: &[f64], sd: &[f64]) -> Self {
         Self {
             powers: self.next_powers(&hierarchy.at(mean), sd),
@@ -174,8 +173,8 @@ impl Model {
     /// Chooses the centring from mean-field fits that run under `control`. Returns an empty centring if no group
     /// benefits from a reparameterisation, and `None` if a fit was stopped early.
     ///
-    /// The second mean-field fit uses the centring that follows from the first fit. In the program's coordinates, a
-    /// mean-field fit covers only a small part of a funnel.
+    /// The second mean-field fit uses the centring that follows from the first fit. A single fit does not suffice,
+    /// because a mean-field fit in the program's coordinates covers only a small part of a funnel.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let mut chosen = self.choose_series(settings, control)?;
         if chosen.series {
@@ -219,10 +218,10 @@ impl Model {
         centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
-    /// Returns the centring that replaces the shocks of time series by the elements of the series. In the program's
-    /// coordinates, every element of a series depends on all earlier shocks. The centring is empty if a fit with these
-    /// settings would not start with the conditionally structured Gaussian or would not find its mode. Returns `None`
-    /// if the search was stopped early.
+    /// Returns a centring that uses the elements of time series as coordinates instead of their shocks. In the
+    /// program's coordinates, every element of a series depends on all earlier shocks. The centring is empty if a fit
+    /// with these settings does not start with the conditionally structured Gaussian or does not find its mode. Returns
+    /// `None` if the search was stopped early.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
@@ -294,7 +293,7 @@ pub struct CentredModel<'a> {
     model: &'a Model,
     density: GraphDensity,
     ways: Recentred,
-    /// The transform to the program's coordinates, which is compiled when draws are first requested.
+    /// The transform to the program's coordinates. It is compiled when draws are first requested.
     forward: OnceLock<Program>,
     centring: Centring,
 }

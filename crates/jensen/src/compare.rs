@@ -21,7 +21,7 @@ use crate::program::StoredFit;
 pub struct LeaveOneOut {
     /// The sum of the expected log predictive densities of all observations, in nats.
     pub elpd: f64,
-    /// The standard error of `elpd`, which is estimated from the variation between observations.
+    /// The standard error of `elpd`, estimated from the variation between observations.
     pub elpd_se: f64,
     /// The effective number of parameters, computed as the in-sample log predictive density minus `elpd`.
     pub p_loo: f64,
@@ -34,9 +34,9 @@ pub struct LeaveOneOut {
 }
 
 impl LeaveOneOut {
-    /// Computes the leave-one-out cross-validation. `log_likelihood` has one column per observation, which contains the
-    /// log likelihood of this observation at every draw. `log_weights` contains the log importance weights of the
-    /// draws, which are 0 for draws from the posterior. `relative_efficiency` is 1 for independent draws.
+    /// Computes the leave-one-out cross-validation. Each column of `log_likelihood` contains the log likelihood of one
+    /// observation at every draw. `log_weights` contains the log importance weights of the draws. For draws from the
+    /// posterior, all log weights are 0. `relative_efficiency` is 1 for independent draws.
     ///
     /// # Errors
     /// Fails with [`Error::Input`] if there are no observations, or if a log likelihood is NaN or +∞. The message gives
@@ -105,21 +105,21 @@ fn sum_and_error(terms: &[f64]) -> (f64, f64) {
 pub struct Candidate {
     /// The folder of the fit.
     pub fit: String,
-    /// Whether the verdict on the fit is that it can be trusted.
+    /// Whether the fit is trusted according to its verdict.
     pub trusted: bool,
     /// The leave-one-out cross-validation, or `None` if the program does not compute the log likelihood.
     pub loo: Option<LeaveOneOut>,
-    /// The elpd of this fit minus the elpd of the first candidate, followed by the standard error of this difference,
-    /// which is estimated from the variation between observations.
+    /// The elpd of this fit minus the elpd of the first candidate, followed by the standard error of this difference.
+    /// The standard error is estimated from the variation between observations.
     pub difference: Option<(f64, f64)>,
     /// The log evidence in nats and its standard error, or `None` if the fit was not refined.
     pub log_evidence: Option<(f64, f64)>,
-    /// The ELBO, which is a lower bound on the log evidence, and its standard error.
+    /// The ELBO in nats and its standard error. The ELBO is a lower bound on the log evidence.
     pub elbo: (f64, f64),
 }
 
-/// Compares the fits that are stored in these folders. Returns the candidates in descending order of elpd, with fits
-/// that have no elpd at the end.
+/// Compares the fits that are stored in these folders. Returns the candidates in descending order of elpd. Fits without
+/// an elpd come last.
 ///
 /// `variable` is the name of the generated quantity that contains the log likelihood of every observation.
 ///

@@ -1,4 +1,4 @@
-//! The method by which a fit computes the covariances that it reports, and the lookup of coordinates by parameter name.
+//! The methods for computing the reported covariances, and the function that finds coordinates by parameter name.
 
 use jensen_blackbox::{Fit, LinearResponseSettings, Settings};
 
@@ -11,11 +11,11 @@ pub enum Covariance {
     #[default]
     Family,
     /// The draws have the covariance from linear response at the mean-field optimum. Linear response corrects the
-    /// variances, which a mean-field family underestimates. See [`jensen_blackbox::linear_response`].
+    /// variances of a mean-field family, which are too small. See [`jensen_blackbox::linear_response`].
     LinearResponse {
         /// The names of whole parameters (`beta`) or of elements of unconstrained vectors (`beta[2]`) whose variances
         /// are corrected. All other parameters keep their mean-field variances. If the list is empty, all parameters
-        /// are corrected, which requires the full covariance matrix.
+        /// are corrected. This requires the full covariance matrix.
         of: Vec<String>,
     },
 }

@@ -53,17 +53,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// Creates the error of an output that cannot be written.
+    /// Creates an error for an output that cannot be written.
     pub fn output(error: impl fmt::Display) -> Self {
         Self::Output(error.to_string())
     }
 
-    /// Creates the error of an invalid setting.
+    /// Creates an error for an invalid setting.
     pub fn setting(error: impl fmt::Display) -> Self {
         Self::Setting(error.to_string())
     }
 
-    /// Creates the error of an invalid input.
+    /// Creates an error for an invalid input.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }

@@ -1,4 +1,4 @@
-//! Programs over exchangeable records, which can be fitted by minibatches.
+//! Programs over exchangeable records. Such programs can be fitted by minibatches.
 //!
 //! [`compile`] compiles a program whose log density is a sum over exchangeable records. The caller passes the name of
 //! the data variable that contains the number of records, and the function separates the prior from the likelihood.
@@ -59,8 +59,8 @@ pub trait Records: RecordDensity {
     /// Returns the number of bytes that one thread needs for one block of lanes.
     fn block_bytes(&self) -> usize;
 
-    /// Returns the error that made values NaN although the density itself is correct, for example a read error of the
-    /// data.
+    /// Returns an error outside the density itself, such as a failure to read the data. After such an error, the
+    /// density returns NaN.
     fn failure(&self) -> Option<Error> {
         None
     }
@@ -86,8 +86,8 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
 
 /// Returns the method with the default gradient estimator for the model and the family. The default estimator is
 /// `joint-exact` if the draw can be integrated out analytically. For other likelihoods that depend on a few linear
-/// predictors, the default estimator is `joint`, whose table is then small. For all other models, the default estimator
-/// is `joint-svrg`.
+/// predictors, the default estimator is `joint`, because its table is small in this case. For all other models, the
+/// default estimator is `joint-svrg`.
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
@@ -110,7 +110,8 @@ pub fn with_usual_estimator(
     method
 }
 
-/// Compiles a program in which the `int` data variable `count` is the number of exchangeable records.
+/// Compiles a program over exchangeable records. `count` is the name of the `int` data variable that contains the
+/// number of records.
 ///
 /// # Errors
 /// Returns the same errors as [`Model::compile`]. Also fails if the log density is not a sum over the records. The

@@ -63,27 +63,27 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the seed of all random numbers, which is 0 by default.
+    /// Sets the seed of all random numbers. The default seed is 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
     }
 
-    /// Sets the number of draws that the fit reports, which is 1000 by default.
+    /// Sets the number of draws that the fit reports. The default is 1000.
     pub fn draws(mut self, draws: usize) -> Self {
         self.draws = draws;
         self
     }
 
-    /// Sets the family of the approximation, which is a [`FamilyKind`](jensen_blackbox::FamilyKind) or a [user-defined
-    /// family](crate::family). By default, Jensen chooses the family.
+    /// Sets the family of the approximation. The argument is a [`FamilyKind`](jensen_blackbox::FamilyKind) or a
+    /// [user-defined family](crate::family). By default, Jensen chooses the family.
     pub fn family(mut self, family: impl Into<FamilyChoice>) -> Self {
         self.settings.family = family.into();
         self
     }
 
-    /// Sets the optimisation method, which is a [`Method`] or the settings of one. By default, Jensen chooses the
-    /// method.
+    /// Sets the optimisation method. The argument is a [`Method`] or the settings of a method. By default, Jensen
+    /// chooses the method.
     pub fn method(mut self, method: impl Into<Method>) -> Self {
         self.settings.method = method.into();
         self
@@ -110,7 +110,7 @@ impl Options {
         self
     }
 
-    /// Sets the number of threads that compute the constrained values of the draws, which is 1 by default. For a Stan
+    /// Sets the number of threads that compute the constrained values of the draws. The default is 1. For a Stan
     /// program, [`Build`](crate::stan::Build) sets the number of threads that evaluate the density.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -134,15 +134,14 @@ impl Options {
 pub struct Fitted {
     /// The result of the optimisation and of its checks.
     pub fit: Fit,
-    /// The identity of the run, which is stored in its checkpoints.
+    /// The identity of the run, as stored in its checkpoints.
     pub identity: Identity,
     /// The draws of the refinement if it has mixed, and draws from the approximation otherwise.
     pub sample: Sample,
     /// The summaries of all reported scalars, in the order of the columns. Each summary is computed from refined draws,
     /// from weighted draws of the approximation, or from `sample`.
     pub(crate) summaries: Vec<ParameterSummary>,
-    /// The first quantity whose posterior distribution the draws of the approximation do not represent, even if they
-    /// are weighted.
+    /// The first quantity for which even the weighted draws of the approximation do not represent the posterior.
     moved: Option<String>,
     /// The estimates of the ELBO during the run. If the run was resumed, the list includes the estimates before the
     /// resume.
@@ -155,12 +154,12 @@ pub struct Fitted {
     pub settings: Settings,
     /// The names of the unconstrained coordinates.
     pub coordinates: Vec<String>,
-    /// Remarks on the model that do not depend on the fit.
+    /// Remarks on the model, which are the same for every fit.
     pub model_remarks: Vec<String>,
 }
 
 impl Fitted {
-    /// Returns the verdict on the draws. The verdict contains the reasons against the [fit](Fit::verdict) and any
+    /// Returns the verdict on the draws. The verdict contains the reasons not to trust the [fit](Fit::verdict) and the
     /// reasons why the draws cannot be used.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
@@ -200,8 +199,8 @@ impl Fitted {
         verdict
     }
 
-    /// Returns the first parameter whose draws have no finite mean or standard deviation. The function skips parameters
-    /// for which the tail index already explains the missing moment.
+    /// Returns the first parameter whose draws have no finite mean or standard deviation. The function skips a
+    /// parameter if its tail index already explains the missing moment.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;

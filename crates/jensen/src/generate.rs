@@ -11,7 +11,7 @@ use crate::sample::sample_at;
 use crate::stan::{Build, Model};
 use crate::{Error, Sample, SampleRequest};
 
-/// A program with its data, which computes generated quantities at given parameter values and ignores the log density.
+/// A program with its data. It computes generated quantities at given parameter values and ignores the log density.
 pub struct Generator {
     model: Model<()>,
     simd: Simd,
@@ -19,7 +19,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Compiles a program and binds it to its data, as for a fit.
+    /// Compiles a program and binds it to its data in the same way as for a fit.
     ///
     /// # Errors
     /// Fails with [`Error::Model`] if the program or the data have errors.
@@ -41,8 +41,8 @@ impl Generator {
         &self.model
     }
 
-    /// Computes the generated quantities at every draw of a table, which must contain the parameters with their names
-    /// and shapes. The random numbers depend only on the seed and the index of the draw. The function omits draws that
+    /// Computes the generated quantities at every draw of a table. The table must contain every parameter with its name
+    /// and shape. The random numbers depend only on the seed and the index of the draw. The function omits draws that
     /// the program rejects and reports their number.
     ///
     /// # Errors

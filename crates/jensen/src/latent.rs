@@ -1,5 +1,5 @@
-//! Latent Gaussian models of tables. This module re-exports `jensen-latent`, which implements the methods, and applies
-//! them to specifications and to the files of `jensen-data`.
+//! Latent Gaussian models of tables. This module re-exports `jensen-latent` and applies its methods to specifications
+//! and to the files of `jensen-data`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -62,7 +62,7 @@ pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, 
 pub use table_model::{ObservedRows, TableModel};
 pub use view::Files;
 
-/// Returns the digest of `bytes`, which becomes part of the identity of a run.
+/// Returns the digest of `bytes`. The digest is part of the identity of a run.
 pub fn digest(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(bytes);

@@ -7,8 +7,8 @@ use crate::job::Need;
 /// The maximum number of bytes that a linearisation may occupy; see `jensen_graph::GraphDensity`.
 const LINEARISATION: u64 = 512 << 20;
 
-/// The number of draw-sized matrices that a method stores at the same time: noise, draws, gradients, directions and
-/// products.
+/// The number of matrices that a method stores at the same time: noise, draws, gradients, directions and products. Each
+/// matrix has one column per draw.
 const MATRICES: u64 = 8;
 
 /// The number of parameter vectors that a method stores at the same time: iterates, gradients and the vectors of the
@@ -68,7 +68,7 @@ impl Footprint {
             .saturating_add(self.blocks)
     }
 
-    /// Returns the memory that a fit by `method` needs, with advice on how to reduce the largest part.
+    /// Returns the memory that a fit with `method` needs, with advice on how to reduce the largest part.
     pub fn need(&self, method: &Method) -> Need {
         let largest = self.lanes.max(self.family).max(self.draws).max(self.blocks);
         let advice = if largest == self.family {

@@ -17,7 +17,8 @@ use crate::{Fitted, Predictive};
 
 const POINTS: usize = 400;
 
-/// The maximum number of scalars whose draws a report contains. If the fit has more scalars, the report states this.
+/// The maximum number of scalars whose draws a report contains. If the fit has more scalars, the report states that it
+/// omits some.
 const MARGINALS: usize = 400;
 
 const NAMED: usize = 4;
@@ -70,7 +71,7 @@ pub struct About {
     pub data: String,
     /// The names and values of the settings.
     pub settings: Vec<(String, String)>,
-    /// Additional figures of the method, which the report shows after the ELBO.
+    /// Additional figures that the method provides. The report shows them after the ELBO.
     pub exhibits: Vec<Exhibit>,
     /// The section of the report on predictions.
     pub predictive: Predictive,
@@ -155,8 +156,8 @@ impl Fitted {
         self.verdict().warnings()
     }
 
-    /// Returns remarks that do not affect the verdict. The remarks list the families that were tried earlier with their
-    /// k̂, followed by remarks on the model.
+    /// Returns remarks that do not affect the verdict. The first remarks list the families that the fit tried earlier,
+    /// with their k̂. They are followed by remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {
@@ -268,7 +269,7 @@ impl Fitted {
         }
     }
 
-    /// Returns the report of the fit, which [`jensen_report::render`] converts to a page.
+    /// Returns the report of the fit. The function [`jensen_report::render`] converts a report to a page.
     pub fn report(&self, about: &About) -> Report {
         let best = self.fit.best();
         let table = &self.sample.table;

@@ -23,14 +23,15 @@ const OBSERVATIONS: usize = 20_000;
 
 const DRAWN: usize = 400;
 
-/// The maximum number of observations for which the report contains leave-one-out results. The command `jensen compare`
-/// has no such limit.
+/// The maximum number of observations in the leave-one-out results of a report. The command `jensen compare` has no
+/// such limit.
 const LEFT_OUT: usize = 5_000;
 
 const BARS: usize = 30;
 
-/// If an integer variable has more distinct values than this, the values are treated as counts rather than categories,
-/// and the check is drawn as a rootogram (Kleiber and Zeileis, The American Statistician 70, 2016).
+/// The maximum number of distinct values of an integer variable that is treated as a category. A variable with more
+/// distinct values is treated as a count, and its check is drawn as a rootogram (Kleiber and Zeileis, The American
+/// Statistician 70, 2016).
 const ROOTED: usize = 12;
 
 const EQUAL_BARS: usize = 20;
@@ -48,8 +49,8 @@ pub struct Predictive {
 }
 
 impl Predictive {
-    /// Computes the predictive checks of a fit to `data` from its draws. Set `weighted` if the draws come from an
-    /// approximation, so that the function applies importance weights.
+    /// Computes the predictive checks of a fit to `data` from its draws. If `weighted` is true, the function applies
+    /// importance weights. Set it for draws that come from an approximation.
     pub fn of(sample: &Sample, data: &DataSet, weighted: bool) -> Self {
         let mut found = Self::default();
         let mut first = 0;
@@ -78,7 +79,7 @@ impl Predictive {
     }
 
     /// Adapts the section to draws from the prior. The section then compares data sets that were simulated from the
-    /// prior with the observed data. The section omits comparisons that only draws from a posterior can pass.
+    /// prior with the observed data. The section omits comparisons that draws from a prior cannot pass.
     #[must_use]
     pub fn of_prior(mut self) -> Self {
         for exhibit in &mut self.exhibits {

@@ -7,24 +7,25 @@ use jensen_density::{
 
 use crate::Error;
 
-/// A log density on ℝᵈ whose posterior has named variables with shapes and constrained values.
+/// A log density on ℝᵈ, together with the named variables that its posterior reports.
 pub trait Problem: Sync {
     /// The type of the log density.
     type Density: TwiceDifferentiable;
 
-    /// Returns the log density, which must include its normalising constants and the log-Jacobian.
+    /// Returns the log density. It must include its normalising constants and the log-Jacobian.
     fn density(&self) -> &Self::Density;
 
-    /// Returns the posterior, which maps unconstrained points to named variables with shapes and constrained values.
+    /// Returns the posterior. It maps unconstrained points to named variables with shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// Returns a posterior that computes only the wanted variables, or `None` if this would save no work.
+    /// Returns a posterior that computes only the wanted variables, or `None` if such a posterior would need as much
+    /// work as the complete one.
     fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
         let _ = wanted;
         None
     }
 
-    /// Returns the digests of the model and of the data, which are stored in checkpoints. The digests may be empty if
+    /// Returns the digests of the model and of the data. Checkpoints store these digests. The digests may be empty if
     /// no checkpoint is stored.
     fn subject(&self) -> Subject {
         Subject::default()
@@ -40,8 +41,8 @@ pub trait Problem: Sync {
         Vec::new()
     }
 
-    /// Returns the error that made values NaN although the model itself is correct, for example a read error of the
-    /// data. If there is such an error, the fit has no result.
+    /// Returns an error outside the model itself, such as a failure to read the data. After such an error, the density
+    /// returns NaN and the fit has no result.
     fn failure(&self) -> Option<Error> {
         None
     }

@@ -36,8 +36,8 @@ pub struct Answer {
 /// Evaluates a density at the points of `query`.
 ///
 /// # Errors
-/// Fails with [`Error::Input`] if a point or a direction does not have the dimension of the density, or if the number
-/// of directions is neither one nor the number of points.
+/// Fails with [`Error::Input`] if a point or a direction does not have the dimension of the density. Also fails if the
+/// number of directions is neither one nor the number of points.
 pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Result<Answer, Error> {
     let dim = density.dim();
     check_dimensions("point", query.points, dim)?;

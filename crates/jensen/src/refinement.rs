@@ -17,8 +17,8 @@ impl Fitted {
         self.fit.refined.as_ref()
     }
 
-    /// Returns the divergence KL(q‖p) of the approximation from the posterior in nats, or `None` if no refinement has
-    /// measured it.
+    /// Returns the divergence KL(q‖p) of the approximation from the posterior in nats. Returns `None` if no refinement
+    /// has estimated the divergence.
     pub fn divergence(&self) -> Option<Estimate> {
         let elbo = self.fit.best().evaluation.elbo;
         self.refined().map(|refined| refined.divergence(elbo))

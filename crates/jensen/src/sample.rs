@@ -13,10 +13,10 @@ const POOL: usize = 10;
 
 const SMALLEST_POOL: usize = 4000;
 
-/// The minimum number of draws from which summaries of weighted or refined draws are computed.
+/// The minimum number of weighted or refined draws for computing summaries.
 const SUMMARISED: usize = 4096;
-/// The maximum number of values in the draws that are made for the summaries. The limit never reduces the number of
-/// draws below the requested number.
+/// The maximum number of values in the draws that Jensen creates for the summaries. This limit never reduces the number
+/// of draws below the requested number.
 const NUMBERS: usize = 1 << 22;
 
 /// The index that selects the random numbers of generated quantities at the mean. No draw has this index.
@@ -37,7 +37,7 @@ pub struct SampleRequest {
     pub first: u64,
     /// The number of draws.
     pub draws: usize,
-    /// Whether to create ten times as many draws and choose among them according to their smoothed importance weights
+    /// Whether to create ten times as many draws and resample them according to their smoothed importance weights
     /// (sampling importance resampling). Resampled draws are closer to the posterior than draws from the approximation.
     pub resample: bool,
     /// The source of the random numbers that determine the draws from the approximation.
@@ -84,8 +84,8 @@ impl Sample {
     /// Returns the parameter values of a draw in the form of initial values for Stan's samplers.
     ///
     /// # Errors
-    /// Fails if the table has no draw with this index, or if a parameter is an array of tuples, which the file format
-    /// does not support.
+    /// Fails if the table has no draw with this index. Also fails if a parameter is an array of tuples, because the
+    /// file format does not support such arrays.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(
@@ -184,16 +184,15 @@ pub(crate) struct Reported {
     pub sample: Sample,
     /// The summaries of all reported scalars, in the order of the columns.
     pub summaries: Vec<ParameterSummary>,
-    /// The first quantity whose posterior distribution the draws of the approximation do not represent, even if they
-    /// are weighted.
+    /// The first quantity for which even the weighted draws of the approximation do not represent the posterior.
     pub moved: Option<String>,
 }
 
 /// Returns the draws that a fit reports, and their summaries. The reported draws are the refined draws if a refinement
-/// has mixed, and draws from the approximation otherwise. The summaries of the latter use importance weights if
-/// `weighted` is set and the weights are usable. For an interrupted run, the function computes fewer draws if computing
-/// all of them would take too long. If the draws from the approximation already exist, the caller passes them in
-/// `made`.
+/// has mixed, and draws from the approximation otherwise. Summaries of draws from the approximation use importance
+/// weights if `weighted` is set and the weights are usable. For an interrupted run, the function computes fewer draws
+/// if computing all of them would take too long. If the draws from the approximation already exist, the caller passes
+/// them in `made`.
 pub(crate) fn report<P: Problem>(
     problem: &P,
     fit: &Fit,
@@ -262,8 +261,8 @@ fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     numbers / width.max(1)
 }
 
-/// Returns the number of draws for the summaries, which is at most `pool`, and the number of draws to report, of which
-/// the user requested `asked`.
+/// Returns the number of draws for the summaries and the number of draws to report. The first number is at most `pool`.
+/// `asked` is the number of draws that the user requested.
 fn sizes<P: Problem>(
     problem: &P,
     (asked, pool): (usize, usize),
@@ -320,8 +319,9 @@ pub(crate) fn report_weighted<P: Problem>(
 }
 
 /// Returns the model without the generated quantities that belong to single observations, or `None` if there are no
-/// such quantities. The number of such quantities grows with the number of observations, so their summaries use only
-/// the reported draws. Summaries from four times as many draws would take most of the time of a small regression.
+/// such quantities. The summaries of such quantities use only the reported draws, because the number of such quantities
+/// grows with the number of observations. With four times as many draws, these summaries would take most of the time of
+/// a small regression.
 fn without_observations<P: Problem>(problem: &P) -> Option<Box<dyn Posterior + '_>> {
     let variables = problem.posterior().variables();
     match variables.iter().any(of_observations) {
@@ -456,9 +456,9 @@ impl Pool {
     }
 }
 
-/// Computes every reported variable at the refined draws. The order of the draws is such that every prefix contains
-/// draws from all times and all chains. If more draws are requested than exist, draws are repeated with different
-/// random numbers in their generated quantities.
+/// Computes every reported variable at the refined draws. The draws are ordered such that every prefix contains draws
+/// from all times and all chains. If more draws are requested than exist, the function repeats draws and uses different
+/// random numbers for their generated quantities.
 ///
 /// # Errors
 /// Fails under the same conditions as [`sample`].
@@ -500,8 +500,9 @@ pub(crate) fn sample_at(
     collect(posterior, &constrained, &chosen, &pool, request)
 }
 
-/// Returns a step size that visits all of the `count` positions, such that the first positions are evenly spread. The
-/// step size is the golden section of `count`, or the next number that has no common factor with `count`.
+/// Returns a step size s such that the positions 0, s, 2s, … modulo `count` include all `count` positions. The first
+/// positions of this sequence are evenly spread. The step size is the golden section of `count`, or the next number
+/// that has no common factor with `count`.
 fn stride(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {

@@ -1,4 +1,4 @@
-//! Stan programs bound to data, which provide the density and the posterior that a fit needs.
+//! Stan programs that are bound to data. Such a program provides the density and the posterior that a fit needs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use sha2::{Digest, Sha256};
 use crate::timing::Stopwatch;
 use crate::{Error, Problem, Save};
 
-/// A lower bound on the number of bytes that a density needs for each coordinate. The bytes store the name of the
-/// coordinate, its slots in the graph and in the plan, and one block of lanes of values and gradients.
+/// A lower bound on the number of bytes that a density needs for each coordinate. For each coordinate, the density
+/// stores a name, slots in the graph and in the plan, and one block of lanes of values and gradients.
 const BYTES_PER_COORDINATE: u64 = 512;
 
 const PRINTED: usize = 4 << 20;
@@ -45,7 +45,7 @@ pub struct Build<'a> {
     pub simd: Simd,
     /// The maximum number of threads that evaluate the density at the same time.
     pub threads: usize,
-    /// The maximum number of bytes of all data, which is also the maximum for each single value.
+    /// The maximum number of bytes of all data. The same maximum applies to each single value.
     pub memory_limit: u64,
     /// Whether the density includes the log-Jacobians of the transforms.
     pub jacobian: bool,
@@ -90,7 +90,7 @@ pub struct Model<D = GraphDensity> {
     series: Option<Series>,
 }
 
-/// The error of a program that cannot be compiled.
+/// An error that prevents the compilation of a program.
 #[derive(Clone, Debug)]
 pub struct ModelError {
     /// The kind of error.
@@ -310,8 +310,8 @@ impl<D> Model<D> {
         &self.printed
     }
 
-    /// Returns the message with which the model rejects the unconstrained point `z`. Returns `None` if the interpreter
-    /// finds no reason why the density is not finite at this point.
+    /// Returns the reason why the density is not finite at the unconstrained point `z`, as the interpreter reports it.
+    /// Returns `None` if the interpreter finds no reason.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
         match self.bound().log_density(z, true, false) {
             Err(error) => Some(self.bound().locate(&error)),
@@ -335,8 +335,8 @@ impl<D> Model<D> {
     ///
     /// # Errors
     /// Fails if a value has the wrong shape or violates its constraint, or if none of the names belongs to a parameter.
-    /// Also fails if a parameter is missing and another name is unknown, because this combination suggests a
-    /// misspelling.
+    /// Also fails if a parameter is missing and another name is unknown, because the unknown name is then probably
+    /// misspelt.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();
         let of = |decl: &Decl| program.var(decl.var).name.as_str();
@@ -575,8 +575,8 @@ pub(crate) fn bind_block(
 
 const NODE_BYTES: u64 = 400;
 
-/// Returns the maximum number of graph nodes for this number of bytes. The limit is never lower than the number that
-/// small programs need.
+/// Returns the maximum number of graph nodes that fit into this number of bytes. The result is never lower than the
+/// number that small programs need.
 fn nodes_within(bytes: u64) -> usize {
     usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }

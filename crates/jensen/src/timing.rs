@@ -7,8 +7,8 @@ use jensen_math::simd::Simd;
 use jensen_run::Clock;
 use serde::Serialize;
 
-/// Measures the elapsed time in seconds outside a run. In a browser, WebAssembly has no clock, and the result is always
-/// 0.
+/// Measures the elapsed time outside a run, in seconds. The result is always 0 in a browser, because WebAssembly has no
+/// clock.
 pub(crate) struct Stopwatch {
     #[cfg(not(target_family = "wasm"))]
     begun: std::time::Instant,
@@ -38,7 +38,7 @@ impl Stopwatch {
     }
 }
 
-/// The minimum duration of a repetition in seconds. This duration is much longer than the resolution of any clock.
+/// The minimum duration of a repetition in seconds. The duration must be much longer than the resolution of the clock.
 const SHORTEST: f64 = 0.01;
 
 /// The time that evaluations of a density need per draw, in seconds.
@@ -56,8 +56,8 @@ pub struct DensityTiming {
 }
 
 /// Measures the time of evaluating a density at `lanes` draws from a normal distribution with standard deviation one
-/// half. Each reported time is the median of as many repetitions as fit into `seconds`, with a minimum of three
-/// repetitions.
+/// half. The function repeats each measurement for about `seconds` seconds, but at least three times. Each reported
+/// time is the median of the repetitions.
 pub fn time_density<D: TwiceDifferentiable>(
     density: &D,
     lanes: usize,
@@ -98,7 +98,7 @@ pub fn time_density<D: TwiceDifferentiable>(
     }
 }
 
-/// Each repetition consists of several calls, so that the resolution of the clock does not affect the result.
+/// Each repetition calls `body` several times, so that the resolution of the clock does not affect the result.
 fn median_seconds(body: &mut dyn FnMut(), seconds: f64, clock: &dyn Clock) -> f64 {
     // The first call is not timed, because it creates programs and allocates memory.
     body();

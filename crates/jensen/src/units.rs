@@ -2,8 +2,8 @@
 //!
 //! A fit job that standardises its data replaces each column x by u = (x − centre) / scale, unless the column is
 //! constant. The job reports densities of x. The log density of x is the log density of u minus the logarithms of the
-//! scales. A constant column has no density, and neither has a column that is a copy of another column. Jensen omits
-//! both kinds of columns from the fit and reports them.
+//! scales. A constant column has no density. The same is true of a column that is a copy of another column. Jensen
+//! omits both kinds of columns from the fit and reports them.
 
 use jensen_math::sum::ColumnMoments;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
@@ -34,7 +34,8 @@ struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
-    /// The index of the original among the kept columns, followed by the change of the copy per unit of the original.
+    /// For a copy, the index of the original among the kept columns, followed by the slope of the copy as a function of
+    /// the original.
     copy_of: Option<(usize, f64)>,
     level: f64,
 }
@@ -47,12 +48,13 @@ pub struct Units {
 }
 
 /// A column is treated as constant if its deviations from the mean are smaller than this multiple of the rounding error
-/// of its largest value. Computed numbers have rounding errors of a few times this error. If the mean of a column is a
-/// million standard deviations away from 0, its deviations are still more than 10⁹ times this error.
+/// of its largest value. The rounding errors of computed numbers are a few times as large as the rounding error of the
+/// largest value. Even if the mean of a column is a million standard deviations away from 0, its deviations are more
+/// than 10⁹ times as large as this error.
 const ROUNDINGS: f64 = 64.0;
 
-/// Two standardised columns are treated as equal if they differ by no more than this in any row. A difference of a
-/// ten-millionth of a standard deviation can only be caused by rounding.
+/// The maximum difference in any row between two standardised columns that are treated as equal. Only rounding causes
+/// differences of a ten-millionth of a standard deviation.
 const SAME: f64 = 1e-7;
 
 impl Units {
@@ -69,8 +71,8 @@ impl Units {
         }
     }
 
-    /// Computes the units from the moments of the columns, which may be accumulated over several shards. The function
-    /// does not detect copies of columns.
+    /// Computes the units from the moments of the columns. The caller may accumulate the moments over several shards.
+    /// The function does not detect copies of columns.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -108,7 +110,7 @@ impl Units {
         Ok(units)
     }
 
-    /// Computes the units from rows of `width` numbers, in which NaN marks a missing value.
+    /// Computes the units from rows of `width` numbers. NaN marks a missing value.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -116,7 +118,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// Computes the units from rows in which some columns do not contain real numbers. Such columns keep their values.
+    /// Computes the units from rows if some columns do not contain real numbers. These columns keep their values.
     ///
     /// # Errors
     /// Fails if all columns are constant.
@@ -332,7 +334,7 @@ struct Shifted<'a> {
 }
 
 /// Runs a fit in standardised units under `control`. Before the observer receives a trace line, the function adds `by`
-/// nats to its ELBO. The function also adds to each field in `fields` the number of nats that is listed with the field.
+/// nats to the ELBO in this line. `fields` contains the names of further fields, each with the number of nats to add.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,
@@ -395,8 +397,8 @@ impl Observer for Shifted<'_> {
     }
 }
 
-/// Returns the columns that equal another column except for location, scale and sign. Each result contains the column,
-/// the first of the columns that equal it, and the sign.
+/// Returns the columns that equal an earlier column except for location, scale and sign. Each result contains the index
+/// of the column, the index of the first column that it equals, and the sign.
 ///
 /// The function computes the product of each column with a fixed vector. Two columns whose products have the same
 /// absolute value are compared row by row.

@@ -45,7 +45,7 @@ pub use rows::{check_rows, first, read_as};
 pub use stored::{VaeModel, VaeModelError};
 pub use summary::{TrainingPoint, VaeSeconds, VaeSummary};
 
-/// The rows of a table, which an auto-encoder reads as records.
+/// The rows of a table in the form of an auto-encoder's records.
 #[derive(Clone, Copy, Debug)]
 pub struct RowRecords<'a>(pub &'a Rows);
 
@@ -63,7 +63,7 @@ impl Records for RowRecords<'_> {
     }
 }
 
-/// The rows of a table in standardised units, which an auto-encoder reads as records.
+/// The rows of a table in standardised units, in the form of an auto-encoder's records.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitRecords<'a> {
     /// The rows.

@@ -1,4 +1,4 @@
-//! The variances of gradient estimators during a fit, which are read from the trace and shown in the report.
+//! The variances of gradient estimators during a fit. They are read from the trace and shown in the report.
 
 use jensen_blackbox::records::RecordEstimator;
 use jensen_report::Exhibit;
@@ -22,9 +22,9 @@ pub struct EstimatorVariance {
     pub name: String,
     /// The total variance.
     pub total: (f64, f64),
-    /// The variance that subsampling of the records causes, with the draws integrated out.
+    /// The variance from subsampling the records, with the draws integrated out.
     pub subsampling: (f64, f64),
-    /// The variance that the random draws cause when all records are used.
+    /// The variance from the random draws if all records are used.
     pub monte_carlo: (f64, f64),
 }
 

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde::de::DeserializeOwned;
 
-/// Parses a request in JSON, whose keys are the names of the command's flags. In messages, `what` names the subject of
-/// the setting.
+/// Parses a request in JSON. The keys are the names of the command's flags. Messages refer to the subject of the
+/// setting by `what`.
 ///
 /// # Errors
 /// Fails if a flag does not accept its value.
@@ -21,10 +21,11 @@ pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> 
     })
 }
 
-/// Converts named values, each of which is an array of `int64` or `float64` in C order or a tuple of such arrays.
+/// Converts named values to a data set. Each value is an array of `int64` or `float64` in C order, or a tuple of such
+/// arrays.
 ///
 /// # Errors
-/// Fails with the name of a value that has another type.
+/// Fails if a value has another type. The message contains the name of the value.
 pub fn data_set(values: &Bound<'_, PyDict>) -> PyResult<DataSet> {
     let mut data = DataSet::new();
     for (name, value) in values {

@@ -30,20 +30,19 @@ struct Callback<'a> {
     products: Option<&'a Py<PyAny>>,
     dim: usize,
     watch: &'a Watch,
-    /// The first exception that a function raised. After it, all results are NaN.
+    /// The first exception that a function raised. After an exception has been stored, all results are NaN.
     raised: &'a Mutex<Option<PyErr>>,
     turn: &'a Turn,
 }
 
-/// Ensures that only one thread at a time calls Python functions. The functions of PyTensor, and many other functions
-/// with a cache, keep state in the function itself, and another thread may take the interpreter's lock between any two
-/// of their steps.
+/// Ensures that only one thread at a time calls Python functions. Many functions, such as those of PyTensor, keep a
+/// cache in the function itself. Without this mutex, a second thread could take the interpreter's lock during a call
+/// and change the cache.
 #[derive(Default)]
 struct Turn(Mutex<()>);
 
 impl Turn {
-    /// Calls into Python. While a thread waits, it does not hold the interpreter's lock, because the active thread
-    /// needs the lock.
+    /// Calls into Python. A waiting thread releases the interpreter's lock, because the active thread needs this lock.
     fn take<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
         let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Python::attach(call)
@@ -57,7 +56,7 @@ struct Points {
 }
 
 impl Callback<'_> {
-    /// Calls into Python. An exception sets the results to NaN and cancels the run.
+    /// Calls into Python. If the call raises an exception, the function sets the results to NaN and cancels the run.
     fn attempt(&self, out: &mut [f64], call: impl FnOnce(Python<'_>, &mut [f64]) -> PyResult<()>) {
         if let Err(error) = self.turn.take(|py| call(py, out)) {
             out.fill(f64::NAN);
@@ -236,8 +235,9 @@ fn variables_of(given: Vec<(String, Vec<usize>, String)>) -> Vec<Variable> {
 }
 
 /// Fits a density that is written in Python: `function(points) -> values, gradients`, and optionally `products(points,
-/// directions)`. The draws are values of `variables`. `constrain(point)` returns the values of all variables as one
-/// flat array, in which the first index of each variable runs fastest. By default, the variables are the coordinates.
+/// directions)`. The draws contain the values of `variables`. `constrain(point)` returns the values of all variables as
+/// one flat array. In this array, the first index of each variable varies fastest. By default, the variables are the
+/// coordinates.
 #[pyfunction]
 #[pyo3(signature = (function, products, names, variables, constrain, request, point, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]

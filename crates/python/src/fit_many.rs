@@ -1,5 +1,5 @@
-//! Many fits of a program. The module contains the work of a shard, which workers run, and the driver's ledger. Fits,
-//! tasks and rows are exchanged as JSON.
+//! Many fits of a program. The module contains the function that a worker runs for each task, and the driver's ledger.
+//! The driver and the workers exchange fits, tasks and rows as JSON.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,8 @@ fn write(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Checks the fits of a program and returns them. `include` contains the folders in which included files are searched.
+/// Creates the fits of a program, checks them and returns them as JSON. The function searches the folders in `include`
+/// for included files.
 #[pyfunction]
 pub fn plan_fits(name: &str, text: &str, include: Vec<PathBuf>, request: &str) -> PyResult<String> {
     let fits = Fits::new(name, text, &include, read_request(request)?);
@@ -37,7 +38,8 @@ pub fn plan_fits(name: &str, text: &str, include: Vec<PathBuf>, request: &str) -
     write(&fits?)
 }
 
-/// Returns the tasks for data sets and seeds. A data set is a name with values, or the name of a file.
+/// Returns one task for each combination of a data set and a seed. A data set is a name with values, or the name of a
+/// file.
 #[pyfunction]
 pub fn plan_tasks(
     data: Vec<(String, Option<Bound<'_, PyDict>>)>,
@@ -55,7 +57,7 @@ pub fn plan_tasks(
     tasks.iter().map(write).collect()
 }
 
-/// Does the work of a shard: fits a task on one thread and returns the row of the task.
+/// Runs the fit of a task on one thread and returns the row of the task.
 #[pyfunction]
 pub fn fit_row(py: Python<'_>, fits: &str, task: &str) -> PyResult<String> {
     let (fits, task): (Fits, Task) = (read(fits)?, read(task)?);

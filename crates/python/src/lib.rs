@@ -1,5 +1,5 @@
-//! The extension module `jensen._jensen`. It contains the functions on which the Python package `jensen` is built, and
-//! the command.
+//! The extension module `jensen._jensen`. The module contains the command and the functions that the Python package
+//! `jensen` calls.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -30,7 +30,7 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Runs the command with these arguments and returns its exit code.
+/// Runs the command with the given arguments and returns its exit status.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| jensen_cli::main(arguments))

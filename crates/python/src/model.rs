@@ -79,12 +79,13 @@ macro_rules! with_density {
     };
 }
 
-/// Converts points, which are stored one per row, to lanes, in which the values of one coordinate are adjacent.
+/// Converts points to lanes. In `points`, each row contains one point. In the result, the values of each coordinate are
+/// adjacent.
 pub fn lanes_of(points: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(points, rows, dim)
 }
 
-/// Converts lanes back to points, which are stored one per row.
+/// Converts lanes back to points. Each row of the result contains one point.
 pub fn rows_of(lanes: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(lanes, dim, rows)
 }

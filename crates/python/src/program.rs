@@ -33,7 +33,7 @@ pub struct Program {
 
 type Written = (Program, Vec<String>, Vec<(String, String, bool)>);
 
-/// Parses a fit request in JSON, whose keys are the names of the command's flags.
+/// Parses a fit request in JSON. The keys are the names of the command's flags.
 pub fn read_request(text: &str) -> PyResult<FitRequest> {
     data::read_request("a setting of jensen.fit", text)
 }
@@ -243,8 +243,8 @@ pub fn reported(variable: &Variable) -> Reported {
     )
 }
 
-/// The content of a Stan CSV file other than the draws: the row of the mean, the comments above the header, and the
-/// step-size scale.
+/// The contents of a Stan CSV file apart from the draws: the row with the mean, the comments above the header, and the
+/// scale of the step size.
 type Besides<'py> = (Option<Bound<'py, PyArray1<f64>>>, String, f64);
 
 fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) -> Besides<'py> {
@@ -252,7 +252,7 @@ fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) 
     (mean, comments.above, comments.eta)
 }
 
-/// Reads the draws in a file `draws.csv`, and the other content of the file.
+/// Reads the draws and the other contents of a file `draws.csv`.
 #[pyfunction]
 pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<(Drawn<'_>, Besides<'_>)> {
     let read = py.detach(|| read_draws_csv(&path));
@@ -285,7 +285,7 @@ fn labels<'py>(py: Python<'py>, program: &program::Program) -> PyResult<Named<'p
     Ok((coords, dims))
 }
 
-/// Writes draws as Stan CSV, with one row per draw. Variables are given by their names and shapes.
+/// Writes draws as Stan CSV, with one row per draw. The caller passes the names and the shapes of the variables.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn write_draws(
@@ -404,8 +404,8 @@ impl Fitted {
     }
 }
 
-/// Computes the values that a program reports for given draws, which contain the program's parameters by name. Returns
-/// the variables, the draws, the number of rejected draws, and the reason for the first rejection.
+/// Computes the values that a program reports for the given draws. The draws must contain the parameters of the program
+/// by name. Returns the variables, the draws, the number of rejected draws, and the reason for the first rejection.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 #[pyo3(signature = (name, text, include, data, data_file, variables, draws, log_p, log_q, save, seed, threads))]

@@ -1,4 +1,5 @@
-//! Records in shards that other processes evaluate. The module contains the step of a shard and the driver's fit.
+//! Records in shards that other processes evaluate. The module contains the step that a worker runs for a shard, and
+//! the fit that the driver runs.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,11 +21,12 @@ use crate::estimators::computed;
 use crate::program::read_request;
 use crate::watch::{Eyes, supervised};
 
-/// Number of shards that a process keeps compiled. Each of them holds two blocks of its records.
+/// The maximum number of compiled shards that a process keeps in memory. Each compiled shard keeps two blocks of its
+/// records in memory.
 const KEPT: usize = 8;
 
-/// Returns a compiled shard. A process compiles a shard once, as long as the shard is among the most recently used
-/// ones.
+/// Returns a compiled shard. A process keeps the most recently used shards and compiles only shards that it does not
+/// keep.
 fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, Error> {
     type Kept = Vec<((String, PathBuf, String), Arc<BlockModel>)>;
     static KEPT_HERE: Mutex<Kept> = Mutex::new(Vec::new());
@@ -61,10 +63,11 @@ pub fn record_step<'py>(
 }
 
 pub(crate) struct Elsewhere {
-    /// The program of the shards. A shard needs it in addition to its file.
+    /// The program of the shards. Each shard needs the program in addition to its file.
     pub program: String,
-    /// A function that receives the program, the common request, and a list of shards, each given by its number, file,
-    /// digest and share. It returns the parts of the shards.
+    /// A function that receives the program, the request that all shards have in common, and a list of shards. The list
+    /// contains the number, the file, the digest and the share of each shard. The function returns the parts of the
+    /// shards.
     pub solve: Arc<Py<PyAny>>,
     pub raised: Arc<Mutex<Option<PyErr>>>,
 }
@@ -97,7 +100,8 @@ impl RecordSteps for Elsewhere {
     }
 }
 
-/// Fits a program to records in shards, in a folder if `out` names one. Returns `fit.json`.
+/// Fits a program to records in shards and returns the contents of `fit.json`. If `out` is given, the fit stores its
+/// files in this folder.
 #[pyfunction]
 #[pyo3(signature = (name, text, include, data, data_file, request, out, resume, solve, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]

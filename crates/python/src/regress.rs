@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use crate::error::raise;
 use crate::watch::supervised;
 
-/// Named columns. A column consists of its numbers, whether these are truth values, and for factors the levels and
-/// whether they are ordered. The numbers of a factor are the codes of its levels. NaN marks a missing value.
+/// Named columns. A column consists of numbers, a flag for truth values, and for a factor the levels and whether they
+/// are ordered. The numbers of a factor are the codes of its levels. NaN marks a missing value.
 pub type Columns<'py> = Vec<(
     String,
     PyReadonlyArray1<'py, f64>,
@@ -57,7 +57,7 @@ type Predictions<'py> = (
     Bound<'py, PyArray2<f64>>,
 );
 
-/// Predicts the rows of a table, using the fit in a folder.
+/// Predicts the rows of a table from the fit in a folder.
 #[pyfunction]
 pub fn regress_predict<'py>(
     py: Python<'py>,
@@ -88,8 +88,8 @@ pub fn regress_predict<'py>(
     Ok((rows, variables, PyArray2::from_vec2(py, &draws)?))
 }
 
-/// The words of each row, and its statistics: the mean, the standard deviation, and both ends of the central 90 %
-/// interval.
+/// The words and the statistics of each row. The statistics are the mean, the standard deviation, and both ends of the
+/// central 90 % interval.
 type Summaries = Vec<(Vec<Option<String>>, [f64; 4])>;
 
 fn numbers(summary: &EffectSummary) -> [f64; 4] {
@@ -97,7 +97,7 @@ fn numbers(summary: &EffectSummary) -> [f64; 4] {
     [summary.mean, summary.sd, low, high]
 }
 
-/// Computes the average effects of columns over the rows of a table, using the fit in a folder.
+/// Computes the average effects of columns over the rows of a table from the fit in a folder.
 #[pyfunction]
 pub fn regress_effects(
     py: Python<'_>,
@@ -123,7 +123,7 @@ pub fn regress_effects(
     Ok(found.map(row).collect())
 }
 
-/// Computes the expected response along each column, using the fit in a folder.
+/// Computes the expected response along each column from the fit in a folder.
 #[pyfunction]
 pub fn regress_curves(
     py: Python<'_>,

@@ -13,16 +13,16 @@ use jensen::stan::Halt;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Period at which signals are checked and progress is reported.
+/// The time between two checks for signals. Progress is reported at the same times.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Stack size of the worker. The interpreter of programs needs deep stacks, which take memory only for the pages that
-/// are used.
+/// The stack size of the worker, in bytes. The interpreter of Stan programs needs a deep stack. A large stack costs
+/// little, because only the pages that are used take memory.
 const STACK: usize = 256 << 20;
 
 /// The state that the worker shares with the thread of the interpreter.
 pub struct Watch {
-    /// Is set to stop the work after its current iteration.
+    /// A flag that stops the work after its current iteration.
     pub cancel: AtomicBool,
     start: Instant,
     said: Mutex<Said>,
@@ -53,9 +53,9 @@ impl Watch {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Creates a condition under which the interpreter of Stan programs stops: the work is cancelled, or it exceeds the
-    /// given number of seconds. After the work has ended, the condition does not stop further evaluations of the
-    /// program.
+    /// Creates the signal that stops the interpreter of Stan programs. The interpreter stops if the work is cancelled
+    /// or takes longer than `limit` seconds. After the work has ended, the signal does not stop further evaluations of
+    /// the program.
     pub fn halt(self: &Arc<Self>, limit: Option<f64>) -> Halt {
         let watch = Arc::clone(self);
         Halt::new(move || {
@@ -85,7 +85,7 @@ impl Watch {
     }
 }
 
-/// The observer that the worker reports to.
+/// The observer that receives the records of the worker.
 pub struct Eyes<'a>(pub &'a Watch);
 
 impl Observer for Eyes<'_> {
@@ -102,10 +102,11 @@ impl Observer for Eyes<'_> {
     }
 }
 
-/// Runs `work` on a separate thread, so that the interpreter can do other things. The work has its own pool with the
-/// given number of threads, which by default is the number of processors. `progress` is called with the iteration, the
-/// stage and the bound. Signals, and exceptions that `progress` raises, cancel the work and are raised when it has
-/// ended. Remarks of the work are raised as warnings.
+/// Runs `work` on a separate thread, so that the interpreter can execute other threads in the meantime. The work uses
+/// its own pool with the given number of threads. The default is the number of processors. The function calls
+/// `progress` with the iteration, the stage and the bound. If a signal arrives or `progress` raises an exception, the
+/// function cancels the work, waits until the work has ended, and then raises the exception. Remarks from the work
+/// become Python warnings.
 pub fn supervised<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

@@ -1,9 +1,9 @@
-//! Optimisation paths, which show the ELBO of a method as a function of its oracle calls.
+//! Optimisation paths. A path contains the ELBO of a method as a function of its oracle calls.
 //!
-//! Every method starts at the standard normal distribution, which is a member of the mean-field family. The ELBO of the
-//! iterates is computed by a separate evaluation, whose draws are the same for all runs on a model. Noise in the
-//! estimates of a method therefore does not affect the comparison. The separate evaluations are not counted as oracle
-//! calls or as time. Oracle calls are counted as in the paper; see [`jensen::blackbox::Calls`].
+//! Every method starts at the standard normal distribution, which is a member of the mean-field family. A separate
+//! evaluation computes the ELBO of the iterates. It uses the same draws for all runs on a model. Noise in a method's
+//! own estimates therefore does not affect the comparison. The oracle calls and the time of the separate evaluations
+//! are not counted. Oracle calls are counted as in the paper; see [`jensen::blackbox::Calls`].
 
 use jensen::Problem;
 use jensen::blackbox::{
@@ -22,8 +22,7 @@ use crate::failure::Failure;
 const DRAWS: usize = 512;
 const FINAL_DRAWS: usize = 8192;
 
-/// The ELBO of an iterate is evaluated when the number of oracle calls has grown by this factor since the last
-/// evaluation.
+/// The ratio between the numbers of oracle calls at two successive evaluations of the ELBO.
 const SPACING: f64 = 1.06;
 
 /// An optimisation method whose path is recorded.
@@ -75,7 +74,8 @@ pub struct Path {
     pub seed: u64,
     /// The evaluated iterates, from the starting point to the end of the run.
     pub points: Vec<Point>,
-    /// The final ELBO in nats, which is computed from more draws, or `None` if the density is not finite at some draw.
+    /// The final ELBO in nats, or `None` if the density is not finite at some draw. The final ELBO is computed from
+    /// more draws than the ELBO of the other iterates.
     pub bound: Option<f64>,
     /// The status at the end of the run.
     pub status: String,
@@ -91,8 +91,8 @@ impl Path {
         self.bound.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Returns the first iterate after which the ELBO always reaches `threshold`, or `None` if the last iterate does
-    /// not reach the threshold.
+    /// Returns the point of the path from which all later iterates have an ELBO of at least `threshold`. Returns `None`
+    /// if the ELBO of the last iterate is lower.
     pub fn reaches(&self, threshold: f64) -> Option<&Point> {
         let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
         let late = self.points.iter().rev().take_while(|p| reached(p)).count();
@@ -237,7 +237,8 @@ impl<'a> Cancel<'a> {
     }
 }
 
-/// The maximum number of iterations of a run, which ends then even if its stopping rule is not met.
+/// The maximum number of iterations of a run. After this number of iterations, a run ends even if its stopping rule is
+/// not met.
 const MOST_ITERATIONS: u64 = 20_000;
 
 fn watch<A: Algorithm>(

@@ -20,7 +20,7 @@ pub(crate) const KEPT: &str = "kept";
 
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// The settings of a reproduction, which the command line provides.
+/// The settings of a reproduction. The command line provides them.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
     /// The folder that contains the data of the experiments.
@@ -33,18 +33,18 @@ pub struct Setup<'a> {
     pub scale: Scale,
     /// The names of the parts to run. If the list is empty, all parts are run.
     pub only: Vec<String>,
-    /// Whether to keep the contents of `out`. If so, existing rows of this scale and existing intermediate results are
-    /// not computed again.
+    /// Whether to keep the contents of `out`. If the contents are kept, existing rows of this scale and existing
+    /// intermediate results are not computed again.
     pub resume: bool,
-    /// The number of threads in the pool in which the reproduction is run.
+    /// The number of threads in the pool that runs the reproduction.
     pub threads: usize,
-    /// A one-line description of the machine, which is written to `results.json`.
+    /// A one-line description of the machine. It is written to `results.json`.
     pub machine: String,
     /// A flag that another thread sets to stop the reproduction after the current step.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// The environment of a part, which provides the data and the scale and stores rows, figures and intermediate results.
+/// The environment of a part. It provides the data and the scale, and it stores rows, figures and intermediate results.
 pub struct Context<'a> {
     setup: &'a Setup<'a>,
     how_to_get: &'static str,
@@ -95,7 +95,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the number of threads in the pool in which the part is run.
+    /// Returns the number of threads in the pool that runs the part.
     pub fn threads(&self) -> usize {
         self.setup.threads
     }
@@ -127,7 +127,7 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// Returns a path in the result folder for a file that a part creates and can use again later, such as a corpus.
+    /// Returns a path in the result folder for a file that a part creates and uses again later, such as a corpus.
     ///
     /// # Errors
     /// Fails if the folder of the file cannot be created.
@@ -182,9 +182,10 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// Computes an intermediate result, such as a trace from which several rows and a figure are derived. The function
-    /// stores the result in the folder `kept`, from which a resumed run reads it. `name` may contain slashes and must
-    /// be unique within the experiment. All numbers must be finite, because JSON cannot represent other numbers.
+    /// Computes an intermediate result, such as a trace that is used for several rows and a figure. The function stores
+    /// the result in the folder `kept`. A resumed run reads the stored result instead of computing it again. `name` may
+    /// contain slashes and must be unique within the experiment. All numbers must be finite, because JSON cannot
+    /// represent other numbers.
     ///
     /// # Errors
     /// Fails under the same conditions as [`Context::row`].

@@ -1,4 +1,4 @@
-//! The model corpus of the repository, which is compiled into the library.
+//! The model corpus of the repository. The corpus is compiled into this library.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Entry {
     /// Compiles the program with its data. The resulting model is evaluated on a single thread.
     ///
     /// # Errors
-    /// Fails if the program does not compile, which can happen if the corpus is newer than the library.
+    /// Fails if the program does not compile. This can happen if the corpus is newer than the library.
     pub fn compile(&self) -> Result<Model, Failure> {
         let data = DataSet::from_json(self.data.as_bytes(), self.name)?;
         Ok(Model::compile(

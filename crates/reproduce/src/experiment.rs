@@ -12,7 +12,7 @@ pub struct Experiment {
     pub about: &'static str,
     /// A list of the data that the experiment needs below `--data DIR`, with instructions for obtaining them.
     pub data: &'static str,
-    /// The parts, which are figures and tables, in the order in which they are run.
+    /// The figures and tables of the experiment, in the order in which they are run.
     pub parts: &'static [Piece],
 }
 
@@ -22,7 +22,7 @@ pub struct Piece {
     pub name: &'static str,
     /// A one-line description of what the part shows.
     pub about: &'static str,
-    /// The smallest scale at which the part can be run. For parts that have no quick version, this is [`Scale::Paper`].
+    /// The smallest scale at which the part can be run. A part without a quick version has [`Scale::Paper`].
     pub from: Scale,
     /// The function that runs the part.
     pub run: fn(&mut Context<'_>) -> Result<(), Failure>,

@@ -1,4 +1,4 @@
-//! The reasons for which a reproduction ends early.
+//! The reasons why a reproduction ends early.
 
 use std::fmt;
 
@@ -14,7 +14,8 @@ pub enum Failure {
     Data(String),
     /// The results of the reproduction could not be written.
     Output(String),
-    /// A method could not be run. If a fit was run but failed, this is not an error but a row with a note.
+    /// A method could not be run. A fit that was run but failed does not cause this error. Its row contains a note
+    /// instead.
     Method(String),
     /// The user interrupted the command.
     Stopped,
@@ -35,7 +36,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl From<DataError> for Failure {
-    /// Converts errors of readers only. Errors of writers are converted where they occur.
+    /// This conversion is only for errors of readers. Errors of writers are converted where they occur.
     fn from(error: DataError) -> Self {
         Self::Data(error.to_string())
     }

@@ -1,10 +1,10 @@
 //! Reproductions of the tables and figures in the papers on which Jensen is based, computed from real data.
 //!
-//! An [`Experiment`] reproduces one paper. The parts of an experiment are [`Piece`]s, each of which is a figure or a
-//! table. The function [`run`] runs the parts with a [`Context`], which provides the data and the scale and writes the
+//! An [`Experiment`] reproduces one paper. An experiment consists of [`Piece`]s. Each piece is a figure or a table. The
+//! function [`run`] runs the parts with a [`Context`]. The context provides the data and the scale, and it writes the
 //! results. The figures are written as SVG and PNG files. The file `results.json` contains one [`ResultRow`] per
-//! measured number. This file is written again after every row, so that a reproduction that was stopped can continue at
-//! the same point.
+//! measured number. The file is written again after every row. A reproduction that was stopped can therefore continue
+//! at the same point.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -22,8 +22,8 @@
 //! # Adding a paper
 //!
 //! To add an experiment, create a file with its parts and a constant, and add a line to `table`. A part computes all
-//! expensive results in [`Context::keep`] or [`Context::row`], which a resumed run skips. The part draws its figures
-//! from these results:
+//! expensive results in [`Context::keep`] or [`Context::row`]. A resumed run does not compute these results again. The
+//! part draws its figures from these results:
 //!
 //! ```
 //! use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -101,7 +101,7 @@ pub use results::{Ours, ResultRow, Results, Scale, What};
 pub use run::run;
 pub use table::{EXPERIMENTS, find};
 
-/// Reads the clock, because some of the measured results are times.
+/// Reads the clock. This crate needs a clock because some of the measured results are times.
 #[allow(clippy::disallowed_methods, reason = "what is measured is time")]
 fn now() -> std::time::Instant {
     std::time::Instant::now()

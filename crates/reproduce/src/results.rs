@@ -1,4 +1,4 @@
-//! The file `results.json`, which compares measured numbers with the numbers in the papers.
+//! The file `results.json`. This file compares measured numbers with the numbers in the papers.
 
 use jensen::data::{DataError, read_optional, write_atomic_bytes};
 use jensen::math::order;
@@ -36,12 +36,12 @@ impl Scale {
 /// A row with one measured number. In JSON, numbers that are absent or not finite are written as `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultRow {
-    /// The name of the measured quantity, which is unique among the rows of an experiment at a scale.
+    /// The name of the measured quantity. The name is unique among the rows of an experiment at a scale.
     pub what: String,
     /// The number that the paper prints for this quantity, or `None` if it prints none.
     pub paper: Option<f64>,
-    /// The measured number. The number is `None` if the row was not run or has no value, and `note` then contains the
-    /// reason.
+    /// The measured number, or `None` if the row was not run or has no value. If the number is `None`, `note` contains
+    /// the reason.
     pub ours: Option<f64>,
     /// The standard error of the measured number, or `None` if it is unknown.
     pub se: Option<f64>,
@@ -49,7 +49,7 @@ pub struct ResultRow {
     pub unit: String,
     /// The scale at which the number was measured.
     pub scale: Scale,
-    /// The number of seeds from which the number was computed.
+    /// The number of seeds that were used to compute the measured number.
     pub seeds: u64,
     /// Notes on the measurement.
     pub note: String,
@@ -181,8 +181,8 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// Creates a measurement from the number of a single run. A number that is not finite is written as `null` and
-    /// needs a note with the reason.
+    /// Creates a measurement from a single number. A number that is not finite is written as `null` and needs a note
+    /// with the reason.
     pub fn value(value: f64) -> Self {
         Self {
             value: Some(value),
@@ -207,8 +207,7 @@ impl Ours {
     }
 
     /// Creates a measurement from the number of successes in `of` trials. The standard error is computed from the
-    /// posterior under a uniform prior, because zero successes in ten trials do not prove that the success rate is
-    /// zero.
+    /// posterior under a uniform prior. This standard error is positive even if there are no successes.
     pub fn count(count: usize, of: usize) -> Self {
         let (count, of) = (count as f64, of as f64);
         let p = (count + 1.0) / (of + 2.0);
@@ -227,8 +226,8 @@ impl Ours {
         }
     }
 
-    /// Creates a measurement with a quantile, which is computed by linear interpolation and has a bootstrap standard
-    /// error.
+    /// Creates a measurement with a quantile and its bootstrap standard error. The quantile is computed by linear
+    /// interpolation.
     pub fn quantile(figures: &[f64], share: f64) -> Self {
         let quantile = |mut figures: Vec<f64>| {
             figures.sort_by(f64::total_cmp);
@@ -253,8 +252,8 @@ impl Ours {
         }
     }
 
-    /// Sets the standard error of a median over seeds, which is computed for normally distributed values. With fewer
-    /// than two seeds, the standard error is `None`.
+    /// Sets the standard error of a median over seeds. The formula assumes normally distributed values. With fewer than
+    /// two seeds, the standard error is `None`.
     pub fn median_of(self, figures: &[f64]) -> Self {
         let seeds = figures.len() as u64;
         match Self::mean_of(figures).se.filter(|se| se.is_finite()) {
@@ -283,7 +282,7 @@ impl Ours {
         }
     }
 
-    /// Sets the number of seeds from which the number was computed.
+    /// Sets the number of seeds that were used to compute the measured number.
     pub fn seeds(self, seeds: u64) -> Self {
         Self { seeds, ..self }
     }

@@ -10,11 +10,11 @@ use crate::results::{Results, What};
 /// Runs the parts of an experiment in order and returns the final contents of `results.json`. Each row is written to
 /// disk as soon as it has been measured.
 ///
-/// A part that is not run has a row with a note instead of a number. This includes parts that are not reached because
-/// the run ends early. The function calls `say` with one line of progress for each event.
+/// If a part is not run, its row contains a note instead of a number. If a run ends early, the rows of all remaining
+/// parts contain such a note. The function calls `say` with one line of progress for each event.
 ///
 /// # Errors
-/// Returns a [`Failure`] if the run ends early. The results that were measured before remain in `results.json`.
+/// Returns a [`Failure`] if the run ends early. The results that have already been measured remain in `results.json`.
 pub fn run(
     experiment: &Experiment,
     setup: &Setup<'_>,

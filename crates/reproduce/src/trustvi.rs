@@ -2,9 +2,9 @@
 //! Inference through Stochastic Trust-Region Optimization*, 2017).
 //!
 //! The paper uses 183 programs from the example models of Stan, but this reproduction uses the model corpus of the
-//! repository. The runtime of a method is the number of oracle calls after which its iterates stay above a threshold.
-//! To compare two methods, the threshold is the lower of their final ELBOs minus one nat. If a method was run several
-//! times, the comparison uses the run with the median final ELBO.
+//! repository. The runtime of a method is the number of oracle calls that it makes until the ELBO of its iterates stays
+//! above a threshold. In a comparison of two methods, the threshold is one nat below the lower of their final ELBOs. If
+//! a method was run several times, the comparison uses the run with the median final ELBO.
 
 use jensen::Problem;
 use jensen::density::LogDensity;
@@ -98,7 +98,7 @@ const FIGURE2: [(&str, &str); 6] = [
 
 const QUICK_EVERY: usize = 8;
 
-/// If two final ELBOs differ by less than this number of nats, they are treated as equal.
+/// The tolerance for comparing final ELBOs, in nats. Two final ELBOs that differ by less are treated as equal.
 const EQUAL: f64 = 1.0;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -113,8 +113,8 @@ struct Job {
     seed: u64,
 }
 
-/// Runs the methods on programs with `seeds` seeds each. Every run is stored separately. A reproduction that was
-/// stopped therefore continues with the next run, and several parts can use the same runs.
+/// Runs the methods on programs with `seeds` seeds each. Every run is stored separately. Several parts can therefore
+/// use the same runs, and a reproduction that was stopped continues with the next run.
 fn races(
     context: &mut Context<'_>,
     programs: &[&'static Entry],
@@ -291,7 +291,7 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
 
 struct Subject {
     own: Method,
-    /// Only every n-th program of the corpus is included, where n is this number.
+    /// The step between the included programs of the corpus. If the value is n, every n-th program is included.
     every: usize,
     seeds: u64,
     prefix: &'static str,
@@ -430,7 +430,7 @@ struct Pair {
     dim: usize,
     other: Path,
     trust: Path,
-    /// Whether the majority of the runs of the other method overflowed.
+    /// Whether most of the other method's runs overflowed.
     overflowed: bool,
 }
 
@@ -480,8 +480,8 @@ fn corpus(
     Ok(pairs)
 }
 
-/// Writes the fractions of the models on which the final ELBOs are equal, the ELBO of TrustVI is higher, or the ELBO of
-/// the other method is higher.
+/// Writes three fractions of the models: those with equal final ELBOs, those with a higher ELBO of TrustVI, and those
+/// with a higher ELBO of the other method.
 fn outcomes(
     context: &mut Context<'_>,
     subject: &Subject,

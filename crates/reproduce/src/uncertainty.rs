@@ -1,4 +1,5 @@
-//! Means and standard deviations of mean-field fits, with and without linear response, compared with reference draws.
+//! A comparison of mean-field fits, with and without linear response, with reference draws. The comparison covers means
+//! and standard deviations.
 
 use jensen::blackbox::FamilyKind;
 use jensen::math::order::median;

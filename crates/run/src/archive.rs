@@ -1,4 +1,4 @@
-//! The archive, a set of named tensors and scalars in which the state of an algorithm is stored.
+//! The archive, which is a set of named tensors and scalars. An archive stores the state of an algorithm.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,9 +16,9 @@ pub struct Tensor {
     pub data: Vec<f64>,
 }
 
-/// A set of named tensors and scalars, which stores the state of an algorithm.
+/// A set of named tensors and scalars for storing the state of an algorithm.
 ///
-/// Store floating-point numbers as tensors, which preserve every bit, including those of NaN and infinities. Store
+/// Store floating-point numbers as tensors. Tensors preserve every bit of a number, including NaN and infinities. Store
 /// counters, flags and words as JSON values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Archive {
@@ -77,8 +77,8 @@ impl Archive {
     /// Stores a counter, a flag, a word or any other JSON value.
     ///
     /// # Panics
-    /// Panics if the value cannot be serialised to JSON (for example, a map whose keys are not strings), which is a bug
-    /// in the caller.
+    /// Panics if the value cannot be serialised to JSON. An example of such a value is a map whose keys are not
+    /// strings.
     pub fn set(&mut self, name: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).expect("a plain value");
         self.scalars.insert(name.to_owned(), value);
@@ -134,7 +134,7 @@ impl Archive {
         Ok(self.tensor(name)?.data.clone())
     }
 
-    /// Returns a copy of the elements of the tensor with this name, which must have exactly `len` elements.
+    /// Returns a copy of the elements of the tensor with this name. The tensor must have exactly `len` elements.
     ///
     /// # Errors
     /// Fails if the tensor is missing or does not have `len` elements.

@@ -16,8 +16,8 @@ pub const FORMAT_VERSION: u32 = 1;
 
 const HEADER_KEY: &str = "jensen";
 
-/// The properties of a run that a resumed run must share, so that its results are bitwise identical to those of an
-/// uninterrupted run.
+/// The properties that a resumed run must have in common with the stored run. They ensure that the results of the
+/// resumed run are bitwise identical to those of an uninterrupted run.
 ///
 /// The budget is not one of these properties, because runs are usually resumed in order to extend their budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -240,7 +240,7 @@ impl Checkpoint {
     /// Decodes bytes that [`encode`](Self::encode) produced.
     ///
     /// # Errors
-    /// Fails with [`CheckpointError::Corrupt`] if the bytes are truncated, were modified or are not a checkpoint, and
+    /// Fails with [`CheckpointError::Corrupt`] if the bytes are truncated, were modified or are not a checkpoint. Fails
     /// with [`CheckpointError::Format`] if the checkpoint was written with another version of the layout.
     pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
@@ -289,8 +289,8 @@ impl Checkpoint {
         })
     }
 
-    /// Returns the fields in which this checkpoint differs from a run with `identity` that this version of the crate
-    /// executes.
+    /// Compares this checkpoint with a new run that has `identity` and uses this version of the crate. Returns the
+    /// fields that differ.
     pub fn differences(&self, identity: &Identity) -> Vec<Difference> {
         let quoted = |text: &str| format!("`{text}`");
         let stored = &self.identity;

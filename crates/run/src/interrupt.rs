@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::Clock;
 
-/// A signal that tells the code inside a step that the caller has cancelled the run or that the time limit has passed.
+/// A signal for the code inside a step. The signal indicates that the caller has cancelled the run or that the time
+/// limit has passed.
 ///
 /// An algorithm with long steps checks [`is_over`](Self::is_over) before each piece of work. As soon as `is_over`
 /// returns true, the step should return an arbitrary result quickly. [`run_interruptibly`](crate::run_interruptibly)
@@ -24,7 +25,7 @@ pub struct Interrupt<'a> {
     /// Whether `is_over` has returned true during the current step.
     stopped: AtomicBool,
     ending: AtomicBool,
-    /// Whether `is_late` has returned true, in which case the output may be incomplete.
+    /// Whether `is_late` has returned true. If it has, the output may be incomplete.
     cut: AtomicBool,
     /// The clock reading in seconds after which `is_late` returns true, stored as the bits of an `f64`.
     output: AtomicU64,

@@ -12,12 +12,12 @@ use crate::{
 /// The limits on the iterations and the time of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// The maximum number of iterations, which includes the iterations before a resume.
+    /// The maximum number of iterations, including the iterations before a resume.
     pub max_iterations: u64,
-    /// The maximum wall-clock time in seconds, which includes the time before a resume. The loop checks this limit
-    /// between iterations, and also within iterations if an [`Interrupt`] is used.
+    /// The maximum wall-clock time in seconds, including the time before a resume. The loop checks this limit between
+    /// iterations, and also within iterations if an [`Interrupt`] is used.
     pub max_seconds: Option<f64>,
-    /// The part of the time limit, in seconds, that was already used before the run begins.
+    /// The time in seconds that had been used before the run began. This time counts towards the time limit.
     pub spent: f64,
 }
 
@@ -31,7 +31,7 @@ impl Budget {
         }
     }
 
-    /// Returns whether the whole time limit was already used before the run begins.
+    /// Returns whether the time limit had been reached before the run began.
     pub fn is_spent(&self) -> bool {
         self.left().is_some_and(|left| left <= 0.0)
     }
@@ -83,8 +83,8 @@ impl Store for Vec<Vec<u8>> {
     }
 }
 
-/// The maximum fraction of the run time that the loop may spend on copying the state. A copy of the state is needed to
-/// discard an interrupted step.
+/// The maximum fraction of the run time that the loop may spend on copying the state. The loop needs a copy of the
+/// state to discard an interrupted step.
 const COPYING: f64 = 0.01;
 
 /// The budget of a run and the services that the caller provides to it.
@@ -96,7 +96,7 @@ pub struct Control<'a> {
     /// A flag that another thread sets to stop the run, for example when the user presses Ctrl-C. The run stops within
     /// the current iteration or after it, and writes a checkpoint.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether the output is also computed for a cancelled run, which may take a long time.
+    /// Whether a cancelled run also computes its output. This computation may take a long time.
     pub partial: bool,
     /// The observer of the run.
     pub observer: &'a mut dyn Observer,
@@ -138,7 +138,7 @@ pub struct Outcome<T> {
     pub status: Status,
     /// The number of finished iterations.
     pub iterations: u64,
-    /// The wall-clock time in seconds, which includes the time before a resume.
+    /// The wall-clock time in seconds, including the time before a resume.
     pub seconds: f64,
 }
 
@@ -174,8 +174,8 @@ impl std::error::Error for RunError {
 ///
 /// In each iteration the loop performs a step, passes its record and the progress to the observer, and stores a
 /// checkpoint if one is due. At the end of the run, the loop stores a last checkpoint before it computes the output.
-/// The loop checks the cancellation flag and the budget before each step, so resuming a finished run performs no
-/// further steps.
+/// The loop checks the cancellation flag and the budget before each step. A finished run that is resumed therefore
+/// performs no further steps.
 ///
 /// # Errors
 /// A resumed run fails if the checkpoint belongs to another run or if the algorithm cannot restore the stored state. A
@@ -188,8 +188,8 @@ pub fn run<A: Algorithm>(
     run_interruptibly(algorithm, identity, control, None)
 }
 
-/// The time in seconds by which the time limit is extended for the initial state, because a run that is interrupted
-/// before its first state has no result.
+/// The extension of the time limit for computing the initial state, in seconds. A run that is interrupted before it has
+/// a state has no result.
 const BEGINNING: f64 = 0.5;
 
 fn begin<A: Algorithm>(

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The observations from which a stopping rule concludes that the optimum has been found.
+/// The observations that satisfied a stopping rule and therefore indicate that the optimum has been found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// A description of the rule and of its observations.
@@ -23,7 +23,7 @@ pub enum Limit {
     Iterations(u64),
     /// The wall-clock time in seconds.
     Seconds(f64),
-    /// The maximum number of draws per evaluation, as allowed by the settings.
+    /// The maximum number of draws per evaluation that the settings allow.
     Draws(u64),
 }
 
@@ -51,7 +51,7 @@ pub enum Status {
     BudgetReached {
         /// The exhausted budget.
         limit: Limit,
-        /// A description of the last observation of the stopping rule, which is empty if there was none.
+        /// A description of the last observation of the stopping rule, or an empty string if there was none.
         detail: String,
     },
     /// The steps no longer improve the objective, but the stopping rule is not met.

@@ -1,4 +1,4 @@
-//! Temperature schedules, which give the temperature as a function of the number of completed passes.
+//! Temperature schedules. A schedule is a function that maps the number of completed passes to the temperature.
 
 /// Returns the temperature after `pass` passes of a schedule that decreases linearly from `from` to 1 in `passes`
 /// passes.

@@ -1,4 +1,4 @@
-//! The trace of a run, which has one line per iteration.
+//! The trace of a run. It has one line per iteration.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::Status;
 pub struct Record {
     /// The number of the iteration. The first iteration has number 1.
     pub iteration: u64,
-    /// The wall-clock time in seconds since the beginning of the run, which includes earlier sessions of a resumed run.
+    /// The wall-clock time in seconds since the beginning of the run, including earlier sessions of a resumed run.
     pub seconds: f64,
     /// The estimated ELBO in nats, or `None` if this iteration did not compute it.
     pub elbo: Option<f64>,

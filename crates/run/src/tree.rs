@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 /// Returns the sum of `parts`, computed over a binary tree. The function adds neighbouring parts in pairs, then adds
-/// the sums of neighbouring pairs, and so on. The result depends only on the parts and their order, not on which thread
-/// adds which pair. Rayon's parallel reductions do not guarantee this for floating-point numbers.
+/// the sums of neighbouring pairs, and so on. The result depends only on the parts and their order, and not on the
+/// number of threads. Rayon's parallel reductions do not guarantee this for floating-point numbers.
 pub fn tree_sum<T: Default + Send>(
     mut parts: Vec<T>,
     plus: impl Fn(T, T) -> T + Sync,

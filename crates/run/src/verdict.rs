@@ -57,7 +57,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Creates a verdict without reasons, which trusts the result.
+    /// Creates a verdict without reasons. Such a verdict trusts the result.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! A binary format for arrays, in which each array is preceded by its length and all numbers are little-endian.
+//! A binary format for arrays. Each array is preceded by its length, and all numbers are little-endian.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
     writer.written
 }
 
-/// Writes the output of `write` into `memory`, whose length must equal [`size`] of `write`.
+/// Writes the output of `write` into `memory`. The length of `memory` must equal the result of [`size`] for `write`.
 pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
     let memory = Some(memory);
     write(&mut Writer { memory, written: 0 });
@@ -163,7 +163,8 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// Returns an array of single-precision numbers as the bytes of each number, without copying.
+    /// Reads an array of single-precision numbers without copying it. Each element of the result contains the bytes of
+    /// one number.
     ///
     /// # Errors
     /// Fails if the remaining bytes do not begin with a complete array of single-precision numbers.

@@ -1,4 +1,5 @@
-//! Simulation-based calibration, which uses simulated data to test whether the posteriors of a program are calibrated.
+//! Simulation-based calibration. This method uses simulated data to test whether the posteriors of a program are
+//! calibrated.
 //!
 //! A Stan program does not separate its prior from its likelihood. The user therefore supplies a second program, the
 //! simulator. In its generated quantities, the simulator draws parameters from the prior, and then data given these
@@ -160,8 +161,8 @@ fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     out
 }
 
-/// Returns the names of the variables in the data block of a program. If the data are a table, the function also
-/// inserts the number of rows under the names that the program uses for this number.
+/// Returns the names of the variables in the data block of a program. If the data are a table, the function also adds
+/// the number of rows to `data` under the names that the program uses for this number.
 fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     let includes = Includes::of_texts(fits.includes.clone());
     let checked = stan::check(&fits.text, &fits.model, &includes);
@@ -208,7 +209,7 @@ pub struct Calibrated {
     pub trusted: usize,
     /// The number of simulations without ranks. A simulation has no ranks if its fit failed or has too few draws.
     pub without_ranks: usize,
-    /// The number of draws that determine each rank. There is one more possible rank than there are draws.
+    /// The number of draws among which each simulated value is ranked. The ranks are between 0 and this number.
     pub draws: usize,
     /// The probability that the test rejects at least one scalar if all ranks are uniform.
     pub error_rate: f64,

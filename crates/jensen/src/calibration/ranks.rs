@@ -13,13 +13,14 @@ pub const DRAWS: usize = 99;
 pub const ERROR_RATE: f64 = 0.05;
 
 /// The possible numbers of bins of the χ² test, all of which divide the number of possible ranks. The test uses the
-/// largest number of bins for which the expected count per bin is at least five.
+/// largest of these numbers that gives an expected count of at least five per bin.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
 /// The envelope test simulates sets of uniform ranks. The number of sets is at least the first constant, and at least
 /// the second constant times the number of scalars.
 const SETS: (usize, usize) = (4000, 40);
-/// The maximum total number of ranks in all simulated sets, if there are more than 4000 sets.
+/// The maximum number of ranks that are simulated for all sets together. The maximum only limits the number of sets
+/// beyond the first 4000.
 const NUMBERS: usize = 40_000_000;
 
 /// The results of the uniformity tests for the ranks of one scalar.
@@ -32,8 +33,8 @@ pub struct Uniformity {
     /// The p-value of the χ² test.
     pub chi_square_p: f64,
     /// The p-value of the envelope test. The test compares the empirical distribution function of the ranks with the
-    /// uniform distribution. The test measures the deviation at each rank by its tail probability and uses the largest
-    /// deviation. Only this test affects the verdict.
+    /// uniform distribution. At each rank, the deviation is measured by its tail probability. The statistic is the
+    /// smallest of these tail probabilities. Only the envelope test affects the verdict.
     pub ecdf_p: f64,
 }
 
@@ -69,15 +70,15 @@ pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
 /// The simulated distribution of the statistic of the envelope test under uniform ranks.
 pub struct Null {
     count: usize,
-    /// For every rank except the last, the two-sided tail probability of each possible count of ranks that do not
-    /// exceed it.
+    /// The entry `tails[r][n]` is the two-sided tail probability of observing n ranks that are at most r. The last
+    /// possible rank has no entry.
     tails: Vec<Vec<f64>>,
     /// The smallest tail probability of each simulated set of uniform ranks, in ascending order.
     smallest: Vec<f64>,
 }
 
 impl Null {
-    /// Simulates the distribution for `scalars` scalars, each of which has `count` ranks.
+    /// Simulates the distribution for `scalars` scalars with `count` ranks each.
     pub fn new(count: usize, scalars: usize, seed: u64) -> Self {
         let tails = (1..=DRAWS).map(|k| tails(count, k as f64 / (DRAWS + 1) as f64));
         let mut null = Self {
@@ -142,8 +143,8 @@ impl Null {
         }
     }
 
-    /// Returns, for each rank except the last, the lower and the upper limit of the fraction of ranks that do not
-    /// exceed it. Uniform ranks leave this envelope at some rank with probability 0.05.
+    /// Returns the lower and the upper limit of the empirical distribution function at each rank except the last. If
+    /// the ranks are uniform, their empirical distribution function leaves this envelope with probability 0.05.
     pub fn envelope(&self) -> Vec<(f64, f64)> {
         let least = self.smallest[self.smallest.len() / 20];
         let share = |n: usize| n as f64 / self.count as f64;

@@ -76,8 +76,8 @@ pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) 
     }
 }
 
-/// Plots the empirical distribution function of the ranks minus the uniform distribution function, with the envelope of
-/// this difference.
+/// Plots the empirical distribution function of the ranks minus the uniform distribution function. The plot also shows
+/// the envelope of this difference.
 fn difference(ranks: &[u32], envelope: &[(f64, f64)]) -> Chart {
     let quantile = |k: usize| (k + 1) as f64 / (DRAWS + 1) as f64;
     let share = |k: usize| {

@@ -27,11 +27,11 @@ pub struct Ledger {
 
 impl Ledger {
     /// Opens the folder, or creates it if it does not exist. The function keeps the rows of earlier runs, except the
-    /// rows of failed fits. The tasks of failed fits become pending again, because a fit may have failed for lack of a
-    /// resource of the machine, such as memory for a thread.
+    /// rows of failed fits. The tasks of failed fits become pending again, because the machine may have lacked a
+    /// resource, such as memory for a thread.
     ///
     /// # Errors
-    /// Fails if the folder contains foreign files or rows of other fits, or if it cannot be written.
+    /// Fails if the folder contains unrelated files or the rows of other fits, or if it cannot be written.
     pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
         create_folder(folder).map_err(Error::output)?;
         let claim = Claim::of(folder).map_err(Error::output)?;
@@ -109,7 +109,8 @@ impl Ledger {
     }
 }
 
-/// Returns the rows of an earlier run without the rows of failed fits, which are also removed from the file.
+/// Returns the rows of an earlier run without the rows of failed fits. The function also removes the rows of failed
+/// fits from the file.
 fn continued(path: &Path) -> Result<(Vec<FitRow>, TraceWriter), Error> {
     let mut rows: Vec<FitRow> = read_trace(path)?;
     let all = rows.len();

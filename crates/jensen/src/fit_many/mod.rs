@@ -1,11 +1,11 @@
 //! Many fits of the same program, with several data sets and several seeds.
 //!
 //! A task consists of a program, a data set, a seed and settings. The function [`Fits::row`] computes a [`FitRow`] from
-//! a task and from nothing else. The driver may distribute the tasks over threads, processes or machines in any order,
-//! and repeats tasks whose worker was lost. The driver passes the rows to a [`Ledger`], which owns the folder. The
-//! ledger appends each row to the file `rows.jsonl` and syncs the file, so that finished rows are never lost and a
-//! restart runs only the remaining tasks. The table lists the rows in the order of the tasks. The contents of the
-//! table, except for the elapsed time, do not depend on the number of workers.
+//! a task and from nothing else. The driver may distribute the tasks over threads, processes or machines in any order.
+//! If a worker is lost, the driver repeats the worker's tasks. The driver passes the rows to a [`Ledger`], which owns
+//! the folder. The ledger appends each row to the file `rows.jsonl` and syncs the file, so that finished rows are never
+//! lost and a restart runs only the remaining tasks. The table lists the rows in the order of the tasks. The contents
+//! of the table, except for the elapsed time, do not depend on the number of workers.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -41,10 +41,10 @@ pub struct Fits {
     pub model: String,
     /// The Stan code of the program.
     pub text: String,
-    /// The texts of the included files, by the names that the program uses. Workers therefore do not need the folders
-    /// of these files.
+    /// The texts of the included files. The keys are the names that the program uses. Workers use these texts and do
+    /// not need the folders of the files.
     pub includes: BTreeMap<String, String>,
-    /// The settings of each fit, except for the seed, which belongs to the task.
+    /// The settings of each fit without the seed. The seed is part of the task.
     pub request: FitRequest,
 }
 
@@ -95,7 +95,7 @@ impl Given {
         }
     }
 
-    /// A missing file also receives a digest, so that the row of its task can report the error.
+    /// A missing file also receives a digest. The row of the task can then report the error.
     fn digest(&self) -> String {
         let bytes = match &self.text {
             None => read_bytes(self.name.as_ref()).unwrap_or_default(),
@@ -142,11 +142,11 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     Ok(tasks)
 }
 
-/// Parses a list of seeds, which is a number such as `7`, a range such as `1..20` that includes both ends, or a
-/// comma-separated list of numbers and ranges.
+/// Parses a comma-separated list of seeds. Each item is a number such as `7`, or a range such as `1..20` that includes
+/// both ends.
 ///
 /// # Errors
-/// Fails with [`Error::Setting`], whose message contains an example.
+/// Fails with [`Error::Setting`] if the text is not a list of seeds. The message contains an example.
 pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
     let wrong = || Error::Setting(format!("`{text}`: expected seeds such as 1..20 or 1,2,5"));
     let mut seeds = Vec::new();

@@ -1,4 +1,4 @@
-//! A row of the table, which contains the result of one fit.
+//! The rows of the table. Each row contains the result of one fit.
 
 use std::collections::HashMap;
 

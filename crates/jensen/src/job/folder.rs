@@ -31,9 +31,9 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Prepares a folder, which the caller has locked, for a new run of `command`. If the folder contains a finished fit,
-/// the function moves it aside. The function removes all other files of an earlier run, including the files in `own`
-/// that only this job writes.
+/// Prepares a folder for a new run of `command`. The caller must have locked the folder. If the folder contains a
+/// finished fit, the function moves it aside. The function removes all other files of an earlier run, including the
+/// files in `own` that only this job writes.
 ///
 /// # Errors
 /// Fails if the folder is not empty and does not contain a run of this command, or if it cannot be written.

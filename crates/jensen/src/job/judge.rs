@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The largest final temperature that is treated as T = 1.
 ///
 /// Cooling schedules end exactly at T = 1. Without a schedule, inferred temperatures converge either to a value near 1
-/// or to a value far from 1. A difference of 0.01 is too small to change an assignment. This difference is large
-/// compared with the distance from 1 that a converging temperature still has at the end of a run.
+/// or to a value far from 1. A temperature of 1.01 is too close to 1 to change an assignment. Temperatures that
+/// converge to 1 end much closer to 1 than this.
 const COLD: f64 = 1.01;
 
 /// The condition under which a run counts as complete.
@@ -36,8 +36,8 @@ pub struct Baseline {
     pub score: f64,
     /// The score of the fit, in `unit`.
     pub fit: f64,
-    /// The lowest score for which the fit is trusted. This threshold is the score of the baseline minus an allowance
-    /// for the complexity of the requested model.
+    /// The lowest score that a trusted fit may have. This threshold is the score of the baseline minus an allowance for
+    /// the complexity of the requested model.
     pub least: f64,
     /// The unit of the scores, such as `nats of the bound`.
     pub unit: String,
@@ -73,9 +73,9 @@ pub struct Evidence {
     pub status: Status,
     /// The condition under which the run is complete.
     pub work: Work,
-    /// The advice that replaces the advice of the status if the run did not succeed, or `None` to keep the latter.
+    /// The advice for a run that did not succeed. If this field is `None`, the verdict gives the advice of `status`.
     pub advice: Option<&'static str>,
-    /// The temperature at the end of the run, which is 1 if the fit does not use tempering.
+    /// The temperature at the end of the run. The temperature is 1 if the fit does not use tempering.
     pub temperature: f64,
     /// The advice for the user if the final temperature is above 1.
     pub cooling: String,
@@ -88,7 +88,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Returns evidence that contains only a status, with temperature 1 and without further reasons.
+    /// Returns evidence with the given status, temperature 1 and no further reasons.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,

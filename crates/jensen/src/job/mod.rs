@@ -53,7 +53,7 @@ pub trait Job {
     /// The contents of `fit.json`, which include a [`Judgement`].
     type Summary: Serialize;
 
-    /// Returns the name of the command, which is stored in its result folders.
+    /// Returns the name of the command, as stored in its result folders.
     fn command(&self) -> &'static str;
 
     /// Returns the names of the files that only this kind of job writes. A new run removes these files from its folder.
@@ -69,11 +69,11 @@ pub trait Job {
         Vec::new()
     }
 
-    /// Returns the identity of the run, which contains everything that affects the results bitwise.
+    /// Returns the identity of the run. The identity contains everything that can change a bit of the results.
     fn identity(&self) -> Identity;
 
-    /// Returns JSON pointers to those settings of the identity that may change when a run resumes. Such settings are
-    /// limits on the length of the run, and values that depend on the build of Jensen rather than on a flag.
+    /// Returns JSON pointers to those settings of the identity that may change when a run resumes. Examples are limits
+    /// on the length of the run, and values that depend on the build of Jensen rather than on a flag.
     fn budgets(&self) -> &'static [&'static str] {
         &[]
     }
@@ -146,9 +146,9 @@ pub struct Finished<S: Job + ?Sized> {
     pub course: S::Course,
     /// The status at the end of the run.
     pub status: Status,
-    /// The number of iterations, which includes the iterations before a resume.
+    /// The number of iterations, including the iterations before a resume.
     pub iterations: u64,
-    /// The wall-clock time in seconds, which includes the time before a resume.
+    /// The wall-clock time in seconds, including the time before a resume.
     pub seconds: f64,
 }
 
@@ -199,7 +199,7 @@ pub enum ResultFolder {
     None,
     /// A new run stores its files in this folder.
     New(PathBuf),
-    /// A new run stores its files in this folder, which the caller has already claimed and locked.
+    /// A new run stores its files in this folder. The caller has already claimed and locked the folder.
     Taken(RunDir, Claim),
     /// A stored run resumes in its own folder.
     Resumed {
@@ -217,7 +217,7 @@ impl ResultFolder {
     }
 }
 
-/// The environment in which a job runs, which the caller provides.
+/// The environment of a job. The caller provides it.
 pub struct Around<'a> {
     /// The folder in which the results are stored.
     pub results: ResultFolder,
@@ -237,7 +237,7 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// Returns the same environment for another job, which stores its results in `results`.
+    /// Returns the same environment for another job. The other job stores its results in `results`.
     pub fn again(&mut self, results: ResultFolder) -> Around<'_> {
         Around {
             results,
@@ -287,7 +287,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// Formats a summary as indented JSON with a newline at the end, which is the format of `fit.json`. Numbers that are
+/// Formats a summary in the format of `fit.json`, which is indented JSON with a newline at the end. Numbers that are
 /// not finite are written as `null`.
 ///
 /// # Errors
@@ -362,7 +362,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// For a new run, `resumed` is `None`. For a resumed run, it states whether the resume is forced.
+/// `resumed` is `None` for a new run. For a resumed run, `resumed` states whether the resume is forced.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,

@@ -17,7 +17,8 @@ fn absent(value: &Value) -> bool {
 /// merged field by field.
 ///
 /// # Errors
-/// Fails if the merged settings are invalid, which cannot happen if the fields are independent of each other.
+/// Fails if the merged settings are invalid. The merged settings are always valid if the fields are independent of each
+/// other.
 pub fn over<T: Serialize + DeserializeOwned>(given: &T, stored: &T) -> Result<T, Error> {
     let json = |request: &T| serde_json::to_value(request).map_err(Error::output);
     let mut merged = json(stored)?;

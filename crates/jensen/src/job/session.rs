@@ -1,4 +1,4 @@
-//! The session of a run, which writes the trace and the checkpoints.
+//! The session of a run. The session writes the trace and the checkpoints.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -78,8 +78,8 @@ impl Session<'_> {
     }
 }
 
-/// The trace file of a run, which the observer and the store share. The lines of the trace are written to disk before
-/// any checkpoint that refers to them.
+/// The trace file of a run. The observer and the store share this file. The lines of the trace are written to disk
+/// before any checkpoint that refers to them.
 struct Trace {
     writer: RefCell<Option<TraceWriter>>,
 }

@@ -32,7 +32,7 @@ pub fn temper(text: &str) -> Result<String, Error> {
     parsed.map(|_| text.to_owned()).map_err(Error::from)
 }
 
-/// Parses a number of threads, which is at most [`MOST_THREADS`].
+/// Parses a number of threads. The maximum is [`MOST_THREADS`].
 pub fn thread_count(text: &str) -> Result<usize, Error> {
     match text.parse() {
         Ok(n @ 1..=MOST_THREADS) => Ok(n),

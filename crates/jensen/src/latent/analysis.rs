@@ -128,7 +128,7 @@ pub struct AnalysisSummary {
     pub judgement: Judgement,
     /// The lower bound on log p(data | loadings) in nats, summed over the rows of the table.
     pub bound: f64,
-    /// The objective that the iterations maximise, which is the bound minus the penalty on the loadings.
+    /// The objective that the iterations maximise. The objective is the bound minus the penalty on the loadings.
     pub objective: f64,
     /// The name of the bound on the expected log likelihood, such as `exact` or `tilted`.
     pub expectation: String,
@@ -216,7 +216,7 @@ pub fn fit_analysis(
     Ok(done.summary)
 }
 
-/// Only columns with a Gaussian likelihood are standardised, because other likelihoods have no units.
+/// Only columns with a Gaussian likelihood are standardised. The values of other likelihoods have no units.
 fn units(
     asked: &AnalysisRequest,
     data: &AnalysisData,

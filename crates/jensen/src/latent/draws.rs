@@ -15,7 +15,7 @@ const POINTS: Purpose = Purpose::new("latent points of hyperparameters");
 const NEW: Purpose = Purpose::new("latent new effects");
 const RESPONSES: Purpose = Purpose::new("latent responses");
 
-/// The number of bytes that one number needs, both as text and in memory.
+/// The number of bytes that one number needs for its text and its values in memory.
 const CELL: usize = 20 + 2 * size_of::<f64>();
 
 /// Joint draws for several rows of a table.
@@ -26,7 +26,7 @@ pub struct Drawn {
     pub predictors: Vec<f64>,
     /// The likelihood with its parameters for each draw.
     pub likelihoods: Vec<Likelihood>,
-    /// The observations of the rows for which draws were computed.
+    /// The observations of the drawn rows.
     pub rows: ObservedRows,
 }
 
@@ -140,8 +140,8 @@ pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> St
     text
 }
 
-/// Returns the mean of an observation (or the probabilities of its categories) given its linear predictors, and the
-/// quantile of the observation at probability u.
+/// Returns the mean of an observation (or the probabilities of its categories) and the quantile of the observation at
+/// probability u. `eta` contains the linear predictors of the observation.
 fn observed(likelihood: Likelihood, eta: &[f64], size: f64, u: f64) -> (Vec<f64>, f64) {
     match likelihood.response() {
         Response::Category => {

@@ -27,7 +27,7 @@ pub struct LatentRun {
     pub flags: LatentRequest,
 }
 
-/// A table as the bytes of its file.
+/// The name and the contents of a file that contains a table.
 pub struct LatentData {
     /// The name of the data file.
     pub name: String,

@@ -15,14 +15,14 @@ use crate::Error;
 pub struct Learning {
     /// The settings of every fit with fixed hyperparameters.
     pub settings: Settings,
-    /// Whether to learn the free hyperparameters. If not, they keep their starting values.
+    /// Whether to learn the free hyperparameters. Otherwise, the hyperparameters keep their starting values.
     pub learn: bool,
-    /// Whether to integrate over the free hyperparameters. If not, the fit uses the values that maximise the bound.
+    /// Whether to integrate over the free hyperparameters. Otherwise, the fit uses the values that maximise the bound.
     pub integrate: bool,
     /// The number of searches for the hyperparameters. The first search begins at the starting values. The other
     /// searches begin at random points near the starting values.
     pub starts: u32,
-    /// The seed of the random points at which searches begin.
+    /// The seed of the random starting points of the searches.
     pub seed: u64,
 }
 
@@ -57,8 +57,8 @@ pub struct Learnt {
     pub kept: Option<Kept>,
     /// The tightness of the bound. The tightness is `None` if the fit maximised an exact expectation in closed form.
     pub tightness: Option<Tightness>,
-    /// The shift of each free hyperparameter that is caused by the bound, in posterior standard deviations. The list is
-    /// empty if no hyperparameter is learnt or if the bound is exact.
+    /// The shift that the bound causes in each free hyperparameter, in posterior standard deviations. The list is empty
+    /// if no hyperparameter is learnt or if the bound is exact.
     pub misplaced: Vec<f64>,
     /// The comparison with a plain baseline model, or `None` if there is no baseline.
     pub plain: Option<Comparison>,

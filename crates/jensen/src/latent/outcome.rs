@@ -58,8 +58,8 @@ impl PredictedRows {
         (n > 0.0).then(|| jensen_math::sum::pairwise_sum(&known) / n)
     }
 
-    /// Returns the fraction of the known responses for which the observed category is the most probable one. Returns
-    /// `None` unless the responses are binary or multinomial.
+    /// Returns the fraction of the known responses whose observed category has the highest predicted probability.
+    /// Returns `None` unless the responses are binary or multinomial.
     pub fn accuracy(&self, likelihood: Likelihood) -> Option<f64> {
         let best = |mean: &[f64]| match likelihood.response() {
             Response::Binary => Some(f64::from(mean[0] > 0.5)),

@@ -20,7 +20,8 @@ const FLAT: f64 = 1000.0;
 
 const MOST: usize = 10_000_000;
 
-/// The probability with which a correct fit is rejected. The two bounds share this probability.
+/// The maximum probability that the comparison rejects a correct fit. Each of the two bounds has half of this
+/// probability.
 const CHANCE: f64 = 0.01;
 
 /// The comparison of a fit with a plain baseline model.
@@ -42,8 +43,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Returns whether the fit predicts worse than the baseline model. The difference must be larger than can be
-    /// explained by chance and by the cost of columns that have no effect.
+    /// Returns whether the fit predicts worse than the baseline model. The difference must be too large to be explained
+    /// by chance and by columns that have no effect.
     ///
     /// The difference must exceed two bounds on the effect of chance. The first bound is a multiple of the standard
     /// error of the difference. The standard error is too small if both models make similar predictions (Sivula,
@@ -51,9 +52,9 @@ impl Comparison {
     /// bound alone rejected 6. The second bound concerns the ratio of the density of all observations under another
     /// model to their density under the correct model. This ratio has expectation 1, so the probability that it exceeds
     /// 1/p is at most p (Markov's inequality). The sum of the log predictive densities estimates the log density of all
-    /// observations under each model. A column without an effect costs at most one nat. Such a column increases the log
-    /// density of the fit by half a χ² variable with one degree of freedom, and the correction for overfitting is one
-    /// nat (Akaike 1974).
+    /// observations under each model. The allowance for each column without an effect is one nat. Fitting the
+    /// coefficient of such a column never decreases the in-sample log density. The correction for overfitting then
+    /// subtracts one nat (Akaike 1974), so the column lowers the estimate by at most one nat.
     pub fn is_worse(&self) -> bool {
         let behind = self.plain - self.own;
         let share = CHANCE / 2.0;

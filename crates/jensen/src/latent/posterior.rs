@@ -6,7 +6,7 @@ use jensen_latent::{Likelihood, mixture_quantile, read};
 use super::{Files, Learnt, ObservedRows, StoredPosterior, TableModel};
 use crate::Error;
 
-/// One component of the mixture, which is the fit at one point of the posterior of the hyperparameters.
+/// One component of the mixture. Each component is the fit at one point of the posterior of the hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// The weight of this component. The weights of all components sum to 1.

@@ -77,10 +77,10 @@ impl LatentSpec {
     }
 }
 
-/// A parsed specification, in which the parameters are in the units of the table's response.
+/// A parsed specification. Its parameters are in the units of the response column.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
-    /// The likelihood, in which parameters without a given value have their defaults.
+    /// The likelihood. Parameters without a given value have their default values.
     pub(super) likelihood: Likelihood,
     pub(super) free: Vec<bool>,
     given: Vec<bool>,

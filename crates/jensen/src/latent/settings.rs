@@ -170,7 +170,7 @@ impl LatentRequest {
     /// Checks that every given setting has an effect on the fit.
     ///
     /// # Errors
-    /// Fails if a given setting would have no effect.
+    /// Fails if the user gave a setting that has no effect.
     pub fn check(&self) -> Result<(), Error> {
         if self.restarts.is_some() && self.fixed {
             return Err(Error::setting(

@@ -11,8 +11,8 @@ use super::posterior::{Part, moments, quantile};
 use super::{Known, Learnt, TableModel};
 use crate::job::{Evidence, Judgement, Work};
 
-/// The largest error of basis functions as a share of the variance of their process. It changes standard deviations by
-/// about 5 %.
+/// The largest accepted error of a basis function approximation, as a fraction of the variance of the process. An error
+/// of this size changes standard deviations by about 5 %.
 const TRUNCATION: f64 = 0.1;
 
 const LISTED: usize = 1000;
@@ -24,7 +24,7 @@ pub struct Hyperparameter {
     pub name: String,
     /// The value of the hyperparameter, or its posterior median if the fit integrated over it.
     pub value: f64,
-    /// Whether the value was learnt by the fit. If not, the value was given or is the starting value.
+    /// Whether the value was learnt by the fit. Otherwise, the user gave the value, or it is the starting value.
     pub learnt: bool,
     /// The posterior mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,14 +60,15 @@ pub struct LatentSeconds {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatentSummary {
     /// The status at the end of the run, with the verdict. `converged` means that the gap or the estimated improvement
-    /// is below the tolerance. If hyperparameters are learnt, this also applies to them.
+    /// is below the tolerance. If hyperparameters are learnt, the search for the hyperparameters must also have
+    /// converged.
     #[serde(flatten)]
     pub judgement: Judgement,
     /// The lower bound on log p(y) in nats at the mode of the hyperparameters, including all constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
-    /// An upper bound on the amount by which `bound` could still increase at these hyperparameters. The gap is computed
-    /// from the dual problem, and is `null` if the bound has no convex dual.
+    /// An upper bound on the possible further increase of `bound` at these hyperparameters. The gap is computed from
+    /// the dual problem, and is `null` if the bound has no convex dual.
     pub gap: Option<f64>,
     /// The time in seconds that the solver took.
     pub solver_seconds: f64,
@@ -90,7 +91,7 @@ pub struct LatentSummary {
     pub iterations: u64,
     /// The wall-clock time that each stage of the fit took.
     pub seconds: LatentSeconds,
-    /// The seed of the run, which only restarts use.
+    /// The seed of the run. Only random restarts use this seed.
     pub seed: u64,
     /// The version of Jensen that wrote the file.
     pub version: String,
@@ -99,7 +100,7 @@ pub struct LatentSummary {
     /// The posterior of the effects of covariates and groups, and of fields with up to 1000 nodes. For a Gaussian
     /// process, the field contains the posterior of the linear predictors.
     pub parameters: Vec<ParameterSummary>,
-    /// The amount by which the bound on `E[−log p]` exceeds this expectation, in nats per observation. The value is
+    /// The difference between the bound on `E[−log p]` and the exact expectation, in nats per observation. The value is
     /// `null` if the fit maximised an expectation with a closed form.
     #[serde(default)]
     pub slack: Option<f64>,

@@ -16,13 +16,14 @@ use super::view::{Files, View};
 use super::{LatentSpec, Learning};
 use crate::Error;
 
-/// The number of bytes that the process uses before a fit, as measured.
+/// The measured number of bytes that the process uses before a fit.
 const PROCESS: u64 = 32 << 20;
 
-/// The number of bytes of a cell of the table, as measured on numbers with six digits: its text and its value.
+/// The number of bytes that one cell of the table needs for its text and its value, measured for numbers with six
+/// digits.
 const CELL: u64 = 18;
 
-/// The number of square matrices that the fit of a Gaussian process keeps in memory at the same time, as measured. The
+/// The measured number of square matrices that the fit of a Gaussian process keeps in memory at the same time. The
 /// first index is 1 if hyperparameters are learnt, and the second index is 1 if several rows share the same input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
@@ -52,7 +53,7 @@ pub struct TableModel {
     /// The observations in the units of the table.
     observed: ObservedRows,
     rows: Vec<usize>,
-    /// The words of the response column. The position of a word is its numeric code.
+    /// The words of the response column. The index of a word is its numeric code.
     levels: Option<Vec<String>>,
     response: String,
     request: LatentSpec,
@@ -240,7 +241,8 @@ impl TableModel {
         &self.columns
     }
 
-    /// Returns the values in the observed rows of a column that is an input of a Gaussian process or of a field.
+    /// Returns the values of a column in the observed rows if the column is an input of a Gaussian process or of a
+    /// field, and `None` otherwise.
     pub fn input(&self, column: &str) -> Option<&[f64]> {
         self.inputs
             .iter()
@@ -260,7 +262,7 @@ impl TableModel {
 
     /// Estimates the memory of a fit in bytes, including the process and the table. The estimate covers the model and
     /// the fit at each point of the posterior of the hyperparameters. The estimate also covers the means and variances
-    /// of latent variables and predictors, and the data from which results are computed.
+    /// of latent variables and predictors, and the data for computing results.
     ///
     /// # Errors
     /// Fails if the prior has no valid structure at its starting values.

@@ -19,8 +19,8 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// Computes the units from the fitted rows. The function does not centre responses or columns if no part of the
-    /// prior can absorb a shift, as in a regression through the origin.
+    /// Computes the units from the fitted rows. If no part of the prior can absorb a shift, as in a regression through
+    /// the origin, the function does not centre responses or columns.
     pub(super) fn of(
         data: &Observations,
         likelihood: Likelihood,
@@ -121,8 +121,8 @@ impl Measure {
 }
 
 /// Returns the linear map that converts the latent variables to the units of the table. The effects of covariates
-/// become effects per unit of the column. Levels become levels at the origin of all columns. Fields sum to zero if
-/// another part of the prior contains their level.
+/// become effects per unit of the column. A level becomes the value of the predictor when all columns are zero. Fields
+/// sum to zero if another part of the prior contains their level.
 pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) -> Readout {
     let pieces = assembled.pieces();
     let latents = pieces.last().map_or(0, |p| p.latents.end);

@@ -8,8 +8,7 @@ use jensen_latent::{Dense, Sparse};
 
 use crate::Error;
 
-/// The source of the files to which a prior refers. The caller implements this trait and thereby decides where the
-/// files are read from.
+/// The source of the files to which a prior refers. The implementation determines where the files are read from.
 pub trait Files {
     /// Reads a graph of neighbouring regions from a file.
     ///

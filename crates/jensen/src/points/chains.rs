@@ -1,4 +1,4 @@
-//! Hidden Markov models for sequences of rows, in which each row is emitted by a hidden state.
+//! Hidden Markov models for sequences of rows. Each row is emitted by a hidden state.
 
 use std::path::PathBuf;
 
@@ -166,15 +166,15 @@ pub struct Sequences {
     pub points: Points,
     /// The number of rows in each sequence.
     pub lengths: Vec<usize>,
-    /// The names of the sequences, which are the values of the grouping column.
+    /// The names of the sequences. The name of a sequence is its value in the grouping column.
     pub names: Vec<String>,
     /// The zero-based index in the table of each row of `points`.
     pub rows: Vec<usize>,
 }
 
 impl Sequences {
-    /// Groups the rows of a table by the values of the column `group`. Without this column, all rows form a single
-    /// sequence. The sequences are sorted by their first rows.
+    /// Groups the rows of a table by the values of `column`. If `column` is `None`, all rows form a single sequence.
+    /// The sequences are sorted by their first rows.
     ///
     /// # Errors
     /// Fails if the table has no such column or if one of its values is missing. Also returns the errors of
@@ -439,7 +439,7 @@ impl Data<'_> {
     }
 }
 
-/// Computes the posterior marginal distribution of the state at every step, given the global parameters.
+/// Computes the marginal posterior distribution of the state at every step, given the global parameters.
 ///
 /// # Errors
 /// Fails if the lengths do not sum to the number of rows, if a row is outside the domain of the emission distributions,
@@ -453,8 +453,8 @@ pub fn explain_chains(
     Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
-/// Computes the same results as [`explain_chains`], and the most probable path of each sequence. A path is the list of
-/// the states at all steps, where the first state has the index 0.
+/// Computes the same results as [`explain_chains`], and the most probable path of each sequence. A path lists the
+/// zero-based index of the state at each step.
 ///
 /// # Errors
 /// Fails under the same conditions as [`explain_chains`].

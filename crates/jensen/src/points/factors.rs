@@ -18,16 +18,16 @@ use crate::units::Units;
 
 const COMPLETE: &str = "factors need complete rows: remove the row or fill it in";
 
-/// The name of the command, which is stored in its result folders.
+/// The name of the command, as stored in its result folders.
 pub const FACTORS: &str = "factors";
 
-/// The fraction by which the residual variance of a trusted fit may exceed the given noise variance. If [`ERRORS`]
-/// standard errors are larger than this fraction, they are the limit instead.
+/// The maximum relative excess of the residual variance of a trusted fit over the given noise variance. If [`ERRORS`]
+/// standard errors are larger than this fraction, the maximum excess is [`ERRORS`] standard errors.
 const EXCESS: f64 = 0.05;
-/// The number of standard errors by which the residual variance may exceed the given noise variance. In a test with
-/// eight images, starts that found all images ended with a residual variance of 0.99 to 1.06 times the noise variance.
-/// The largest of these values belongs to a start that had not converged. Starts that missed an image ended with 1.08
-/// times the noise variance or more.
+/// The maximum excess of the residual variance over the given noise variance, in standard errors. In a test with eight
+/// images, starts that found all images ended with a residual variance of 0.99 to 1.06 times the noise variance. The
+/// largest of these values belongs to a start that had not converged. Starts that missed an image ended with 1.08 times
+/// the noise variance or more.
 const ERRORS: f64 = 4.0;
 
 fn doubt(
@@ -49,9 +49,9 @@ fn doubt(
     })
 }
 
-/// Returns the baseline model for factors, in which the columns are independent and normally distributed. Each column
-/// has its own mean and its own variance, which is at least the stated noise variance. Each of the two parameters of a
-/// column costs half the logarithm of the number of points (Schwarz 1978).
+/// Returns the baseline model for factors. In this model, the columns are independent and normally distributed. Each
+/// column has its own mean and its own variance. The variance is at least the given noise variance. For each of the two
+/// parameters of a column, the score is reduced by half the logarithm of the number of points (Schwarz 1978).
 fn independent(request: &FactorsRequest, points: &Points) -> Beside {
     let least = request.noise_variance.unwrap_or(1.0);
     let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();

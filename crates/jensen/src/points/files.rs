@@ -27,7 +27,7 @@ struct Shard {
     rows: usize,
 }
 
-/// The shards whose rows a mixture is fitted to.
+/// The shards that contain the rows of a fit.
 pub struct PointFiles {
     shards: Vec<Shard>,
     /// The index of the first row of each shard, followed by the total number of rows.
@@ -48,8 +48,8 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Asks the shards and returns their answers in the order of the shards, or `None` if a shard fails or has failed
-    /// before.
+    /// Sends a request to the shards and returns their answers in the order of the shards. Returns `None` if a shard
+    /// fails or has failed before.
     fn ask(
         &self,
         what: What,
@@ -129,7 +129,7 @@ impl PointFiles {
         shares
     }
 
-    /// Returns the mean log predictive density of the held-out rows and its standard error, in nats.
+    /// Computes the mean log predictive density of the held-out rows and its standard error, in nats.
     fn score(&self, components: usize, lambda: &[f64]) -> Option<(f64, f64)> {
         let answers = self.ask(What::Predict, components, None, |out| out.reals(lambda))?;
         let logs: Vec<f64> = self
@@ -227,8 +227,8 @@ impl PointFiles {
         self.failure().unwrap_or_else(unknown)
     }
 
-    /// Returns three results: the sum Σ T(x) over all rows, the distinct sizes of the points with their frequencies,
-    /// and the rows whose indices are in `wanted`, concatenated.
+    /// Returns the sum Σ T(x) over all rows, the distinct sizes of the points with their frequencies, and the
+    /// concatenated rows whose indices are in `wanted`.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| {
@@ -286,9 +286,9 @@ fn listed(names: &[String]) -> String {
 
 /// Fits a mixture to the rows of several files. Each file is a shard, which `steps` evaluates.
 ///
-/// The fit of a single file equals the fit that [`fit_mixture`](super::fit_mixture) returns up to rounding errors. The
-/// same holds for several files if no rows are held out. If rows are held out, each shard chooses its own held-out
-/// rows.
+/// Up to rounding errors, the fit of a single file equals the fit that [`fit_mixture`](super::fit_mixture) returns for
+/// the same rows. The fit of several files also equals this fit if no rows are held out. If rows are held out, each
+/// shard chooses its own held-out rows.
 ///
 /// # Errors
 /// Returns the same errors as [`fit_mixture`](super::fit_mixture). Also fails if the files have different columns or if

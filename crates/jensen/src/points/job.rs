@@ -76,7 +76,7 @@ pub struct Picture {
 pub struct Described {
     /// The parts of the fitted model.
     pub parts: Parts,
-    /// The word for what a row of the table describes, such as `component`.
+    /// The noun for the object that each row of the table describes, such as `component`.
     pub rows: &'static str,
     /// The headers of the columns, and the rows of the table.
     pub table: (Vec<String>, Vec<Vec<String>>),
@@ -113,8 +113,8 @@ pub(super) fn images<'a>(
 /// held out.
 pub(super) type Score = Option<(f64, f64)>;
 
-/// The number of copies of the global parameters of a model that are in memory at the same time. The number includes
-/// statistics and gradients of the same size, and three copies during the writing of a checkpoint.
+/// The number of vectors in memory that have the size of the global parameters of a model. These vectors include
+/// statistics and gradients, and three copies that exist while a checkpoint is written.
 pub(super) const COPIES: u64 = 8;
 
 pub(super) struct PointJob<'a, M, R> {
@@ -135,13 +135,13 @@ pub(super) struct PointJob<'a, M, R> {
 
 pub(super) struct Beside {
     pub(super) model: String,
-    /// The ELBO of the baseline, and the lowest ELBO for which the fit is accepted, in nats.
+    /// The ELBO of the baseline and the lowest acceptable ELBO of the fit, in nats.
     pub(super) bounds: Plain,
     pub(super) advice: String,
 }
 
-/// Returns the model with a single part as the baseline, or `None` if `model` has only one part itself. `flag` is the
-/// option that sets the number of parts.
+/// Returns a baseline that consists of the model with a single part, or `None` if `model` itself has only one part.
+/// `flag` is the option that sets the number of parts.
 pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
     (model.parts().len() > 1).then_some(())?;
     Some(Beside {
@@ -151,8 +151,8 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     })
 }
 
-/// Returns the combinations of every model with every start. The number that accompanies a model is added to its ELBO
-/// when models are compared.
+/// Returns the combinations of every model with every start. When models are compared, the number that is paired with a
+/// model is added to its ELBO.
 pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],
@@ -174,12 +174,12 @@ pub(super) fn starts<'a, M: ConjugateModel>(
     Ok(models.iter().flat_map(of).collect())
 }
 
-/// The relative difference below which two values of the ELBO are treated as equal. When iterations stop, the ELBO may
-/// still be this far from its limit.
+/// The relative tolerance for comparing two values of the ELBO. When the iterations stop, the relative distance of the
+/// ELBO from its limit may be as large as this tolerance.
 const STILL: f64 = 1e-6;
 
-/// If the ELBO of a start is within this number of nats of the best ELBO, the start is treated as having found the same
-/// optimum.
+/// The tolerance, in nats, for comparing the ELBO of a start with the best ELBO. A start within this tolerance counts
+/// as having found the same optimum.
 const SAME: f64 = 1.0;
 
 /// The result of a fit of a model of points.

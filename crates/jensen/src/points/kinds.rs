@@ -114,7 +114,7 @@ pub enum ColumnDistribution {
     },
     /// A categorical distribution, for a column that contains categories.
     Categorical {
-        /// The categories, which are represented by numbers in the table.
+        /// The categories. The table represents each category by a number.
         categories: Vec<f64>,
         /// The probability of each category, in the same order.
         probabilities: Vec<f64>,
@@ -207,8 +207,8 @@ impl Kinds {
         })
     }
 
-    /// Returns the columns of this kind that the fit uses. Each result contains the index of the column among all
-    /// columns of the data, followed by its index among the columns that the fit uses.
+    /// Returns two indices for each column of this kind that the fit uses. The first index counts all columns of the
+    /// data, and the second index counts only the columns that the fit uses.
     fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();

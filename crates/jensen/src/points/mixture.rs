@@ -19,7 +19,7 @@ use crate::Error;
 use crate::job::{Around, carry_out};
 use crate::units::Units;
 
-/// The name of the command, which is stored in its result folders.
+/// The name of the command, as stored in its result folders.
 pub const MIXTURE: &str = "mixture";
 
 /// The result of a fit of a model of points, with the contents of `fit.json`.
@@ -214,8 +214,8 @@ impl<'a> Fitting<'a> {
 }
 
 /// Fits mixtures with all requested numbers of components and keeps the best mixture. `trains` contains one element for
-/// each number of components. The function `score` computes the score of the held-out points from the number of
-/// components and the global parameters of a mixture.
+/// each number of components. The function `score` receives the number of components and the global parameters of a
+/// mixture, and returns the score of the held-out points.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
     data: &Fitting<'_>,

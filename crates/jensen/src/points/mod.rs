@@ -1,5 +1,5 @@
-//! Models of points, where each point is a row of a table. The models are mixtures of Gaussians, of binary vectors or
-//! of counts, factorial mixtures, and hidden Markov models for sequences of rows.
+//! Models of points. Each point is a row of a table. The module contains three kinds of models: mixtures (of Gaussians,
+//! binary vectors or counts), factorial mixtures, and hidden Markov models for sequences of rows.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -20,7 +20,7 @@ const ALGORITHM: &str = "mixture";
 /// A fitted mixture that can be applied to new points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixtureModel {
-    /// The kind of the components, which applies to all columns that have no kind of their own.
+    /// The kind of the components. This kind applies to all columns that are not listed in `kinds`.
     pub kind: Kind,
     /// The columns that have a kind of their own.
     pub kinds: Vec<ColumnKind>,

@@ -60,15 +60,17 @@ pub struct PointRequest {
 }
 
 /// The default number of starts. In tests with eight images (as in Figure 4 of the tempering paper), about half of the
-/// starts found all images. With five separated clusters in three dimensions, about the same fraction found all five
-/// clusters.
+/// starts found all images. In tests with five separated clusters in three dimensions, about half of the starts found
+/// all five clusters.
 const STARTS: u64 = 5;
 
 const MAX_ITERS: u64 = 1000;
 
-/// The default number of iterations after which an inferred temperature must have reached 1.
+/// The default length of the cooling phase of an inferred temperature, in iterations. At the end of this phase, the
+/// temperature is 1.
 const COOLING_ITERATIONS: f64 = 50.0;
-/// The default number of passes after which an inferred temperature must have reached 1.
+/// The default length of the cooling phase of an inferred temperature, in passes. At the end of this phase, the
+/// temperature is 1.
 const COOLING_PASSES: f64 = 1.0;
 
 const UNBOUNDED: f64 = 1e9;
@@ -99,8 +101,8 @@ impl PointRequest {
         }
     }
 
-    /// Returns the settings of the driver. The budget is not part of these settings, because it may be increased when
-    /// the run is resumed.
+    /// Returns the settings of the driver. The budget is not part of these settings, because the user may increase it
+    /// when the run is resumed.
     ///
     /// # Errors
     /// Fails if a setting is invalid or would have no effect.
@@ -185,8 +187,8 @@ impl PointRequest {
         })
     }
 
-    /// Returns the number of iterations per start that corresponds to the number of passes, or `None` if the fit does
-    /// not use minibatches.
+    /// Converts the number of passes to a number of iterations per start. Returns `None` if the fit does not use
+    /// minibatches.
     pub(super) fn planned(&self, points: usize) -> Option<u64> {
         let per_pass = (points as u64).div_ceil(self.batch?.max(1)).max(1);
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))

@@ -1,9 +1,9 @@
-//! A shard of a mixture, which is a table whose rows are evaluated by the process that reads it.
+//! A shard of a mixture. A shard is a table, and a single worker process reads the table and evaluates its rows.
 //!
 //! A worker reads the table twice. In the first pass, the worker computes the moments of the columns
-//! ([`What::Survey`]), which determine the prior. In the second pass, the worker computes the initial statistics of its
-//! rows ([`What::Begin`]) and keeps the rows in memory. The answers depend only on the settings, the file and the
-//! requested rows. The driver adds the answers over a binary tree of shards.
+//! ([`What::Survey`]). These moments determine the prior. In the second pass, the worker computes the initial
+//! statistics of its rows ([`What::Begin`]) and keeps the rows in memory. The answers depend only on the settings, the
+//! file and the requested rows. The driver adds the answers over a binary tree of shards.
 
 use std::path::Path;
 use std::sync::Arc;

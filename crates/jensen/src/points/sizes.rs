@@ -37,7 +37,7 @@ impl ComponentRange {
         self.least..=self.most
     }
 
-    /// Returns the number if the range contains only one, and `None` otherwise.
+    /// Returns the only number of the range, or `None` if the range contains several numbers.
     pub fn only(self) -> Option<u64> {
         (self.least == self.most).then_some(self.least)
     }

@@ -1,5 +1,5 @@
-//! The file format in which a model of points is stored. The file contains the natural parameters of q(β), from which
-//! the model can evaluate other points.
+//! The file format in which a model of points is stored. The file contains the natural parameters of q(β). With these
+//! parameters, the model can evaluate other points.
 
 use jensen_data::RunDir;
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};

@@ -53,8 +53,8 @@ pub struct PointsSummary {
     /// The parts of the fitted model.
     #[serde(flatten)]
     pub parts: Parts,
-    /// The increase of the ELBO, in nats, that one further iteration over all points would give. The field is present
-    /// only for fits by minibatches, which have no stopping rule.
+    /// The increase of the ELBO in one further iteration over all points, in nats. The field is present only for fits
+    /// by minibatches, because these fits have no stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
     /// The candidates that the run compared, or `null` if there was only one.
@@ -71,8 +71,8 @@ pub struct CandidateRow {
     pub seed: u64,
     /// The ELBO of the start, in nats.
     pub elbo: Option<f64>,
-    /// The score by which candidates are compared. The score is the ELBO, plus log K! if the model has K components or
-    /// states and therefore K! equivalent modes.
+    /// The score for comparing candidates. The score of a model with K components or states is the ELBO plus log K!,
+    /// because the posterior has K! equivalent modes. For other models, the score is the ELBO.
     pub evidence: Option<f64>,
     /// The number of iterations of the start.
     pub iterations: u64,

@@ -72,8 +72,8 @@ impl Points {
         }
     }
 
-    /// Rejects missing values if the temperature policy infers temperatures, because its normalisers need complete
-    /// rows.
+    /// Rejects missing values if the temperature policy infers temperatures. Such a policy computes normalisers that
+    /// need complete rows.
     pub(super) fn check_heat(&self, request: &PointRequest) -> Result<(), Error> {
         match request.temper()?.name() {
             "global" | "local" => self.check_complete(
@@ -140,8 +140,8 @@ impl Points {
         })
     }
 
-    /// Returns the memory that full covariance matrices of all columns need. Jensen allocates these matrices before a
-    /// job reports the memory that it needs.
+    /// Returns the memory that full covariance matrices of all columns need. Jensen must check this memory separately,
+    /// because it allocates the matrices before the job reports its memory.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
         Need {
@@ -183,7 +183,7 @@ impl Points {
         Self::of_shard(table, request, 0)
     }
 
-    /// Reads points from a table that is the shard with the given number. Each shard chooses its own held-out rows.
+    /// Reads points from the table of the shard with the number `shard`. Each shard chooses its own held-out rows.
     ///
     /// # Errors
     /// Fails under the same conditions as [`of_table`](Self::of_table).

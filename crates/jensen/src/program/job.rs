@@ -1,4 +1,4 @@
-//! The fit job for a problem, which stores the posterior in a folder.
+//! The fit job for a problem. It stores the posterior in a folder.
 
 use jensen_data::{
     Artefact, Coordinates, DataSet, FitSummary, NETCDF, NetcdfAttributes, Roles, write_draws_csv,
@@ -23,7 +23,7 @@ pub struct FitJob<'a, P, R> {
     pub options: &'a Options,
     /// The request that is stored in `run.json`.
     pub request: R,
-    /// The names and contents of the source files of the problem, which are copied to the folder.
+    /// The names and contents of the problem's source files. The job copies these files to the folder.
     pub inputs: Vec<(&'static str, &'a [u8])>,
     /// The limits on the iterations and the time of the run.
     pub budget: Budget,
@@ -31,9 +31,9 @@ pub struct FitJob<'a, P, R> {
     pub resumable: bool,
     /// The parts of the report that are not results of the fit.
     pub about: About,
-    /// The data, which are stored together with the draws for programs that read them.
+    /// The data. They are stored together with the draws for programs that read the draws.
     pub data: &'a DataSet,
-    /// The names of dimensions and the labels of their elements, which are stored together with the draws.
+    /// The names of dimensions and the labels of their elements. They are stored together with the draws.
     pub coordinates: Coordinates,
 }
 

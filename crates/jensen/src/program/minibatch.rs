@@ -15,7 +15,7 @@ const BLOCK_BATCH: u64 = 1000;
 
 const ALPHA: f64 = 0.9;
 
-/// The number of pairs of a minibatch and a draw from which a variance is estimated.
+/// The sample size for estimating a variance. Each element of the sample is a minibatch with a draw.
 const VARIANCE_SAMPLES: usize = 64;
 
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {

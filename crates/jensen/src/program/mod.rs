@@ -1,4 +1,4 @@
-//! Fits of Stan programs that are read from files and whose results are stored in a folder.
+//! Fits of Stan programs from files, with results that are stored in a folder.
 //!
 //! This module fits a program to its data in the same way as the command `jensen fit`. In contrast, the function
 //! [`fit`](crate::fit) fits any problem in memory.
@@ -48,10 +48,10 @@ use crate::{
     sample_refined,
 };
 
-/// The maximum fraction of the time limit that may be spent on choosing a centring.
+/// The maximum fraction of the time limit that Jensen spends on choosing a centring.
 const PILOT: f64 = 0.25;
 
-/// The name of the command, which is stored in its result folders.
+/// The name of the command, as stored in its result folders.
 pub const FIT: &str = "fit";
 
 /// A program that was compiled as a request specifies.
@@ -213,7 +213,8 @@ impl Program {
         with_model!(&self.model, |model| model.notes())
     }
 
-    /// Returns the number of unconstrained coordinates. A program without parameters has none and cannot be fitted.
+    /// Returns the number of unconstrained coordinates. The number is 0 for a program without parameters, which cannot
+    /// be fitted.
     pub fn dim(&self) -> usize {
         with_model!(&self.model, |model| model.bound().unconstrained_dim())
     }
@@ -234,8 +235,8 @@ impl Program {
         with_model!(&self.model, |model| model.posterior().variables())
     }
 
-    /// Returns the names of dimensions and the labels of their elements, which come from `--coords` and from declared
-    /// sizes.
+    /// Returns the names of dimensions and the labels of their elements, as determined by `--coords` and by the
+    /// declared sizes.
     pub fn coordinates(&self) -> Coordinates {
         self.source.coordinates.over(self.dimension_names())
     }
@@ -296,7 +297,7 @@ impl Program {
         }
     }
 
-    /// Returns the digests of the program and the data, which are stored in checkpoints and approximations.
+    /// Returns the digests of the program and the data. Checkpoints and stored approximations contain these digests.
     ///
     /// # Errors
     /// Fails if the stored centring was computed for another program.
@@ -347,7 +348,7 @@ impl Program {
     ///
     /// # Errors
     /// Returns the errors of [`carry_out`]. If the density is not finite at any starting point, the error is
-    /// [`Error::NoStart`], which contains the reason that the model gives.
+    /// [`Error::NoStart`]. This error contains the reason that the model gives.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
         let options = self.request.options(init.clone(), self.threads)?;
         match &self.model {
@@ -361,9 +362,9 @@ impl Program {
         }
     }
 
-    /// Fits the program to all data at once. The fit uses a centring if mean-field fits suggest one. If the refined
-    /// draws of this fit do not mix, the function fits the program without a centring. The suggested centring may be
-    /// unsuitable, because a mean-field fit may be far from the posterior.
+    /// Fits the program to all data at once. The fit uses a centring if mean-field fits suggest one. A suggested
+    /// centring may be unsuitable, because a mean-field fit may be far from the posterior. The function therefore fits
+    /// the program again without a centring if the refined draws of the centred fit do not mix.
     fn fit_whole(
         &self,
         model: &Model,
@@ -472,8 +473,8 @@ impl Program {
         }
     }
 
-    /// Returns the parts of the report that are not results of the fit, with the section that compares predictions with
-    /// the data.
+    /// Returns the parts of the report that are not results of the fit, and adds the section that compares predictions
+    /// with the data.
     pub fn about_fit(&self, fitted: &Fitted) -> About {
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         About {

@@ -421,7 +421,8 @@ impl FitRequest {
     /// Returns the method that determines the covariances of the draws.
     ///
     /// # Errors
-    /// Fails if linear response is requested but no parameters are specified whose variances it could correct.
+    /// Fails if linear response is requested for a family other than the mean-field family. Also fails if the request
+    /// lists parameters to correct but does not request linear response.
     pub fn covariance(&self) -> Result<Covariance, Error> {
         if self.covariance != Some(CovarianceName::LinearResponse) {
             return match self.covariance_of {
@@ -444,7 +445,7 @@ impl FitRequest {
         })
     }
 
-    /// Rejects numbers that are out of range. The command line has already checked the numbers that it passes.
+    /// Rejects numbers that are out of range. Requests from the command line have already passed this check.
     fn refuse_numbers(&self) -> Result<(), Error> {
         let refuse = |flag: &str, value: String, expected: &str| {
             Err(Error::Setting(format!(

@@ -1,4 +1,4 @@
-//! A Stan program and its data, which are read from files.
+//! A Stan program and its data, as read from files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,10 @@ pub struct Source {
     pub includes: Includes,
     /// The data of the program, or `None` if it has no data.
     pub data: Option<DataFile>,
-    /// The names of dimensions and the labels of their elements, which are stored together with the draws.
+    /// The names of dimensions and the labels of their elements. They are stored together with the draws.
     pub coordinates: Coordinates,
-    /// The metadata of the regression that generated the program, as JSON, or `None` if no regression did.
+    /// The metadata of the regression as JSON, if Jensen generated the program from a regression. The field is `None`
+    /// for all other programs.
     pub regression: Option<Vec<u8>>,
 }
 
@@ -148,7 +149,7 @@ impl Source {
     }
 }
 
-/// The included files of a program, which are read from folders or from a stored run. The value records all files that
+/// The included files of a program. They are read from folders or from a stored run. The value records all files that
 /// the program has requested.
 #[derive(Default)]
 pub struct Includes {

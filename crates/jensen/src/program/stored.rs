@@ -1,4 +1,4 @@
-//! The contents of a result folder that are needed to resume a fit or to draw from it.
+//! The contents of a result folder that Jensen needs to resume a fit or to draw from its approximation.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub struct StoredFit {
     /// Jensen always used the parameterisation that the program defines.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
-    /// The names of dimensions and the labels of their elements, which come from `--coords`.
+    /// The names of dimensions and the labels of their elements, as given by `--coords`.
     #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
     pub coordinates: Coordinates,
 }

@@ -71,7 +71,7 @@ impl TrustRequest {
         *self != Self::default()
     }
 
-    /// Returns the settings in `usual`, in which given settings replace the defaults.
+    /// Returns the settings in `usual`, with the given settings in place of the defaults.
     ///
     /// # Errors
     /// Fails if a parameter is outside the range that Table 1 allows. The range of some parameters depends on other

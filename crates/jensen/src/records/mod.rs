@@ -1,10 +1,10 @@
 //! Exchangeable records whose data are read in blocks.
 //!
 //! The density of a minibatch depends only on the data of the records in this minibatch. [`RecordBlocks`] therefore
-//! compiles the program for a block of records only when an evaluation needs one of these records, and keeps the last
-//! two blocks in memory. The records that the starting points use stay in memory. The numbering of the records follows
-//! the blocks. A caller that visits the records in order, or through the [`Batches`](jensen_blackbox::records::Batches)
-//! of blocks, therefore reads each block only once.
+//! compiles the program for a block of records only when an evaluation needs a record of this block. It keeps the last
+//! two blocks in memory. The records that the starting points use stay in memory. The records are numbered block by
+//! block. Each block is therefore read only once if a caller visits the records in order, or through the
+//! [`Batches`](jensen_blackbox::records::Batches) of blocks.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -56,8 +56,7 @@ pub trait RecordSource: Send + Sync {
         rows: Option<usize>,
     ) -> Result<DataSet, Error>;
 
-    /// Returns the number that each record of a block has in the order of the data, where the first record has number
-    /// 1.
+    /// Returns the position of each record of a block in the data. The first record of the data has position 1.
     fn numbers(&self, block: usize) -> Vec<f64>;
 
     /// Returns the location of a record in a form that messages can show.
@@ -96,7 +95,7 @@ struct Held {
     graph: Arc<RecordGraph>,
 }
 
-/// The scratch memory of [`RecordBlocks`], which belongs to the block that was evaluated last.
+/// The scratch memory of [`RecordBlocks`]. The memory belongs to the block that was evaluated last.
 #[derive(Default)]
 pub struct BlockWorkspace {
     prior: RecordWorkspace,
@@ -107,9 +106,9 @@ pub struct BlockWorkspace {
     part: Vec<f64>,
 }
 
-/// Returns two data sets. The first data set contains the data that do not belong to records, to which the function
-/// adds missing lengths of lists. The second data set contains the data of the first records. The function returns an
-/// error if `shared` contains data that belong to records, or if the records cannot be read.
+/// Returns two data sets. The first data set contains the data that do not belong to records, and the lengths of lists
+/// that are missing in `shared`. The second data set contains the data of the first records. Fails if `shared` contains
+/// data that belong to records, or if the records cannot be read.
 pub(crate) fn first_data(
     program: &Program,
     count: &str,

@@ -1,11 +1,11 @@
-//! Exchangeable records in shards. A shard is a Parquet file whose records are evaluated by another process. All shards
-//! together form one density.
+//! Exchangeable records in shards. A shard is a Parquet file. Another process evaluates the records of the shard. All
+//! shards together form one density.
 //!
 //! All shards have the same number of blocks. Records are numbered by block, and within each block by shard, so that a
 //! minibatch contains records from the same block of all shards. Each shard evaluates its own records by
-//! [`record_step`], which depends only on the program, the file, the point and the requested records. The driver adds
-//! the results over a binary tree of shards, so that the sums depend bitwise only on the files. The driver performs all
-//! other computations.
+//! [`record_step`]. The result depends only on the program, the file, the point and the requested records. The driver
+//! adds the results over a binary tree of shards, so that the sums depend bitwise only on the files. The driver
+//! performs all other computations.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -90,8 +90,8 @@ impl ShardProgram {
     }
 }
 
-/// The work of one shard in one step: the index of the shard, its file, the digest of the file, and the encoded list of
-/// the records to evaluate.
+/// The work of one shard in one step. The tuple contains the index of the shard, its file, the digest of the file, and
+/// an encoded list of the requested records.
 pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
 /// The processes that evaluate the records of shards.
@@ -125,8 +125,8 @@ pub struct RecordShards {
     /// The index of the first record of each block, counted over all shards together, followed by the total number of
     /// records.
     edges: Vec<u32>,
-    /// The index of the first record of each shard within each block, sorted by block and then by shard, followed by
-    /// the total number of records.
+    /// The index of the first record of each shard in each block, followed by the total number of records. The indices
+    /// are sorted by block and then by shard.
     starts: Vec<u32>,
     steps: Box<dyn RecordSteps>,
     held: Mutex<Vec<u32>>,
@@ -134,7 +134,7 @@ pub struct RecordShards {
 }
 
 impl RecordShards {
-    /// Creates the density. `first` is the model of the first shard, which also provides the prior.
+    /// Creates the density. `first` is the model of the first shard. This model also provides the prior.
     pub(crate) fn new(
         first: RecordBlocks,
         shards: Vec<Shard>,
@@ -196,8 +196,8 @@ impl RecordShards {
         shares.collect()
     }
 
-    /// Computes sums over the records of a batch. `values` must have one element per lane, and `matrix` must have the
-    /// same length as z. Either of them may be empty.
+    /// Computes sums over the records of a batch. `values` must be empty or have one element per lane. `matrix` must be
+    /// empty or have the same length as z.
     fn sums(
         &self,
         what: What,

@@ -1,4 +1,4 @@
-//! The rows of Parquet files, which are read in blocks of records.
+//! The rows of Parquet files. They are read in blocks of records.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use crate::Error;
 
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The size in bytes of the numbers in a block of a shard. The blocks of shards are smaller than other blocks, because
-/// a worker may keep several of them in memory.
+/// The size of a block of a shard, in bytes of numeric data. The blocks of shards are smaller than other blocks,
+/// because a worker may keep several of them in memory.
 pub(crate) const SHARD: usize = 8 << 20;
 
 /// The minimum number of row ranges in a block. A block consists of rows from several parts of the files, so that the
@@ -21,7 +21,7 @@ pub(crate) const SHARD: usize = 8 << 20;
 #[cfg(feature = "parquet")]
 const LOCATIONS: usize = 4;
 
-/// The rows of Parquet files, which are divided into blocks of records.
+/// The rows of Parquet files, divided into blocks of records.
 ///
 /// Each row group is divided into ranges that contain at most a quarter of the rows of a block. If there are B blocks,
 /// block b consists of the ranges b, b + B, b + 2B, and so on. The division into blocks depends only on the files.
@@ -34,10 +34,10 @@ pub struct RecordTable {
 
 #[cfg(feature = "parquet")]
 impl RecordTable {
-    /// Returns the files in `paths`, and the files in those of the paths that are folders.
+    /// Returns the files in `paths`. Each folder in `paths` is replaced by the files that it contains.
     ///
     /// # Errors
-    /// Fails if `paths` contains or leads to no files.
+    /// Fails if `paths` contains no files and no folders with files.
     pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         Ok(jensen_data::columns::parquet_files(paths)?)
     }

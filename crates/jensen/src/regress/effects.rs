@@ -1,5 +1,4 @@
-//! The effects of columns on the expected response, which are shown as curves for the population and as averages over
-//! rows.
+//! The effects of columns on the expected response, as curves for the population and as averages over rows.
 
 use std::path::Path;
 
@@ -30,8 +29,8 @@ pub struct KeptCurves {
 }
 
 impl KeptCurves {
-    /// Returns `None` if a formula is undefined at the centre of its columns, for example the logarithm of a column
-    /// that may be negative.
+    /// Returns `None` if a formula is undefined at the centre of its columns. An example is the logarithm of a column
+    /// with a negative centre.
     pub(super) fn of(
         request: &Request,
         learnt: &Learnt,
@@ -79,7 +78,8 @@ impl EffectSummary {
     }
 }
 
-/// One line of a curve, which shows the expected response or the probability of a category as a function of a column.
+/// One line of a curve. The line shows the expected response, or the probability of a category, as a function of a
+/// column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The name of the column that varies along the line.
@@ -236,7 +236,7 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
     })
 }
 
-/// Draws one curve, whose lines show the means of several responses or the probabilities of categories.
+/// Draws one curve. Its lines show the means of several responses or the probabilities of categories.
 fn figure(curve: &Curve, lines: &[Line], response: &str, probabilities: bool) -> (Figure, String) {
     let mut chart = Chart::new("")
         .x(Axis::new(&curve.column))
@@ -295,7 +295,7 @@ pub struct Effect {
     pub column: String,
     /// The contrast that defines the effect: `dY/dX` for a numeric column, or the two levels of a factor.
     pub contrast: String,
-    /// The category whose probability changes, or `None` if the responses are not categories.
+    /// The category whose probability the effect describes, or `None` if the responses are not categories.
     pub category: Option<String>,
     /// The effect, averaged over the rows of the table.
     pub estimate: EffectSummary,

@@ -1,7 +1,7 @@
-//! Regressions, which are specified by a formula and a table and fitted as Stan programs.
+//! Regressions that are specified by a formula and a table. Jensen fits them as Stan programs.
 //!
 //! [`Regression`] creates the program with the crate [`jensen_regress`], and [`Program`](crate::program::Program) fits
-//! the program. The result folder stores what [`predict`] needs for new rows.
+//! the program. The result folder contains the data that [`predict`] needs for new rows.
 
 mod effects;
 mod sensitivity;
@@ -86,7 +86,7 @@ pub struct Regression {
     pub source: Source,
     /// The metadata of the regression that the result folder stores.
     pub kept: Kept,
-    /// A Stan program with the same data whose log density is that of the priors.
+    /// A Stan program with the same data. Its log density contains only the priors.
     pub log_prior: String,
 }
 

@@ -1,6 +1,6 @@
-//! The sensitivity of a posterior to its priors, which is measured by raising the priors to a power (Kallioinen,
-//! Paananen, Bürkner and Vehtari, Detecting and diagnosing prior and likelihood sensitivity with power-scaling,
-//! Statistics and Computing 34, 2024).
+//! The sensitivity of a posterior to its priors. The method raises the priors to a power and measures the change of the
+//! posterior (Kallioinen, Paananen, Bürkner and Vehtari, Detecting and diagnosing prior and likelihood sensitivity with
+//! power-scaling, Statistics and Computing 34, 2024).
 
 use jensen_data::DataSet;
 
@@ -27,7 +27,7 @@ pub struct Sensitive {
 const ROWS: usize = 20_000;
 
 /// Returns the parameters whose posterior mean shifts by more than 0.3 standard deviations if the power of all priors
-/// is doubled. `log_prior` is a Stan program with the same data whose log density is that of the priors.
+/// is doubled. `log_prior` is a Stan program with the same data. Its log density contains only the priors.
 ///
 /// The shift is estimated from the derivative of the posterior mean with respect to the logarithm of the power, at
 /// power 1. This derivative is the posterior covariance between the parameter and the log density of the priors.

@@ -1,4 +1,4 @@
-//! The coherence of topics, which measures how often the top words of a topic occur in the same documents.
+//! The coherence of topics. Coherence measures how often the top words of a topic occur in the same documents.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use rayon::prelude::*;
@@ -22,10 +22,10 @@ pub struct Coherence {
     /// number of documents that contain the words. The maximum of the UMass coherence is slightly above 0. Mimno et al.
     /// (2011) report the sum over all pairs, but this field contains the mean.
     pub umass: Option<f64>,
-    /// The C_V coherence, which lies between 0 and 1. Each word has a vector of its NPMI with all words of the topic.
-    /// The C_V coherence is the mean cosine between these vectors and their sum. Jensen uses whole documents as
-    /// windows. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, which cannot be computed from word
-    /// counts.
+    /// The C_V coherence, which lies between 0 and 1. The vector of a word contains its NPMI with each word of the
+    /// topic. The C_V coherence is the mean cosine between the vector of a word and the sum of all vectors. Jensen uses
+    /// whole documents as windows. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, but word counts
+    /// do not contain the order of the words.
     #[serde(default)]
     pub cv: Option<f64>,
 }
@@ -40,8 +40,8 @@ fn pair(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
 
-/// Computes the coherence of several topics over `documents`, which are read only once. Each topic is a list of its top
-/// words in descending order of probability. The function uses at most the first 64 words.
+/// Computes the coherence of several topics over `documents`. The function reads the documents only once. Each topic is
+/// a list of its top words in descending order of probability. The function uses at most the first 64 words.
 pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherence> {
     let words = topics.iter().map(|t| t.len().min(WORDS)).max().unwrap_or(0);
     let stride = pair(0, words);
@@ -140,7 +140,8 @@ fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
     }
 }
 
-/// The number that C_V adds to the probabilities of pairs. The program of its authors uses the same value.
+/// The constant that C_V adds to the probabilities of pairs. The implementation by the authors of C_V uses the same
+/// value.
 const EPSILON: f64 = 1e-12;
 
 /// Computes C_V for the words that occur in the corpus. There must be at least two such words.

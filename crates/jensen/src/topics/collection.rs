@@ -1,4 +1,4 @@
-//! The documents of a topic model, which are stored in a corpus file or in memory.
+//! The documents of a topic model. They are stored in a corpus file or in memory.
 
 use std::borrow::Cow;
 
@@ -36,8 +36,8 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Creates a collection of documents in memory, of which none are held out. The word of each term is its index,
-    /// written as text. The results of a fit are bitwise identical to those for the same documents in a file.
+    /// Creates a collection of documents in memory. None of the documents are held out. The word of each term is its
+    /// index, written as text. The results of a fit are bitwise identical to those for the same documents in a file.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());
         Self {
@@ -56,13 +56,13 @@ impl<'a> Collection<'a> {
         &self.words
     }
 
-    /// Returns the rule by which the text was split into words.
+    /// Returns the tokeniser that was used to split the text into words.
     pub fn tokeniser(&self) -> &Tokeniser {
         &self.tokeniser
     }
 }
 
-/// Computes the digest of documents, which is the FNV-1a hash of their lengths, terms and counts.
+/// Computes the digest of documents as the FNV-1a hash of their lengths, terms and counts.
 fn digest(documents: &MemoryDocuments) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |x: u64| hash = (hash ^ x).wrapping_mul(0x0000_0100_0000_01b3);

@@ -1,4 +1,4 @@
-//! The settings from which a corpus is built, with their defaults.
+//! The settings for building a corpus, with their defaults.
 
 use std::path::{Path, PathBuf};
 
@@ -10,31 +10,33 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 
-/// The settings from which a corpus is built. A setting that is absent has its default value.
+/// The settings for building a corpus. A setting that is absent has its default value.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusRequest {
     /// The files and folders that contain text or bags of words.
     pub inputs: Vec<PathBuf>,
-    /// The format of the inputs. By default, it is determined from the names of the files.
+    /// The format of the inputs. By default, Jensen determines the format from the names of the files.
     pub format: Option<Format>,
-    /// The field of a JSON line or the column of a Parquet file in which the text is stored.
+    /// The name of the JSON field or of the Parquet column that contains the text.
     pub field: Option<String>,
     /// The part of a plain-text file that is treated as one document. By default, each file in a folder is one
     /// document. If a file is given by its own name, each of its lines is one document.
     pub documents: Option<DocumentUnit>,
-    /// A file with the words that the terms of bags refer to, one word per line.
+    /// The file that lists the words of the vocabulary, one word per line. The terms in bags of words refer to this
+    /// list.
     pub vocabulary: Option<PathBuf>,
-    /// The minimum number of documents in which a word must occur.
+    /// The minimum number of documents that must contain a word of the vocabulary.
     #[serde(deserialize_with = "frequency")]
     pub min_df: Option<Frequency>,
-    /// The maximum number of documents in which a word may occur.
+    /// The maximum number of documents that may contain a word of the vocabulary.
     #[serde(deserialize_with = "frequency")]
     pub max_df: Option<Frequency>,
-    /// The maximum number of words in the vocabulary. If there are more, the words that occur in the most documents are
-    /// kept. If the value is 0, all words are kept.
+    /// The maximum number of words in the vocabulary. If there are more words, Jensen keeps the words that occur in the
+    /// most documents. If the maximum is 0, Jensen keeps all words.
     pub max_terms: Option<usize>,
-    /// The stop words, which are removed: `english`, `none`, or the name of a file that contains them.
+    /// The stop words, which are not part of the vocabulary. The value is `english`, `none`, or the name of a file that
+    /// contains the stop words.
     pub stop_words: Option<String>,
     /// The minimum number of letters that a word must have.
     pub min_length: Option<usize>,
@@ -42,7 +44,7 @@ pub struct CorpusRequest {
     pub max_length: Option<usize>,
     /// The characters other than letters that may be part of a word.
     pub keep: Vec<Extra>,
-    /// A pattern that replaces the other rules for what constitutes a word.
+    /// A pattern that matches a word. If a pattern is given, the other rules for words do not apply.
     pub pattern: Option<Pattern>,
     /// The fraction of the documents that are held out.
     pub heldout: Option<f64>,
@@ -105,7 +107,7 @@ impl CorpusRequest {
         Ok(Sources::new(&self.inputs, &settings)?)
     }
 
-    /// Returns the settings with which a corpus is built from these inputs.
+    /// Returns the settings for building a corpus from `sources`.
     ///
     /// # Errors
     /// Returns the same errors as [`check`](Self::check). Also fails if the file with the stop words cannot be read.

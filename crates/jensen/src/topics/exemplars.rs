@@ -1,4 +1,5 @@
-//! Example documents for the report, in which a topic has a large share of the words.
+//! Example documents for the report. Each document is an example of a topic that has a large share of the words in this
+//! document.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use jensen_conjugate::lda::{LocalRule, Predictor};
@@ -27,8 +28,8 @@ const EACH: usize = 3;
 
 const WORDS: usize = 12;
 
-/// Lists the documents in which each topic has the largest shares. The function considers a sample of at most 2000
-/// training documents and runs the local step of each. Returns `None` if no document in the sample is long enough.
+/// Lists the documents with the largest shares of each topic. The function runs the local step for a sample of at most
+/// 2000 training documents. Returns `None` if no document in the sample is long enough.
 pub(super) fn exhibit(
     model: &TopicModel,
     documents: &dyn Documents,

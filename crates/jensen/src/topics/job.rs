@@ -23,14 +23,15 @@ use crate::job::{
     request,
 };
 
-/// The maximum number of held-out documents that are scored during a run. At its end, all held-out documents are
-/// scored.
+/// The maximum number of held-out documents that are scored during a run. At the end of the run, all held-out documents
+/// are scored.
 const SCORED: usize = 1000;
 
-/// The fit has a note if the number of topics in use is less than the number of topics divided by this value.
+/// If the number of topics in use is less than the number of topics divided by this value, the fit reports a note.
 const FEWEST: f64 = 3.0;
 
-/// The number of standard errors of its own score by which the score of a fit may be lower than that of the baseline.
+/// The maximum amount by which the score of a fit may be lower than the score of the baseline. The unit is the standard
+/// error of the score of the fit.
 const ERRORS: f64 = 2.0;
 
 const UNBOUNDED: f64 = 1e9;
@@ -173,9 +174,9 @@ impl TopicsJob<'_> {
         }
     }
 
-    /// Returns the comparison with a model that has a single topic. The score is that of the held-out words, or the
-    /// ELBO if no documents are held out. For an update, the ELBO of the baseline cannot be computed, because it would
-    /// include documents that are no longer available.
+    /// Returns the comparison with a model that has a single topic. The compared scores are those of the held-out
+    /// words, or the ELBOs if no documents are held out. For an update, the ELBO of the baseline cannot be computed,
+    /// because it would include documents that are no longer available.
     fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
         let advice = "Make more passes (--passes), or use fewer topics (--topics).".to_owned();
         let model = "one topic for all".to_owned();

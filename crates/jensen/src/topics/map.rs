@@ -1,4 +1,4 @@
-//! A map of the topics for the report, which shows which topics share words and which words distinguish each topic.
+//! A map of the topics for the report. The map shows which topics share words and which words distinguish each topic.
 
 use jensen_math::dense::eigen_symmetric;
 use jensen_report::{MappedTopic, TopicMap, TopicWord};
@@ -10,8 +10,8 @@ const MAPPED: usize = 200;
 
 const SPELLED: usize = 60;
 
-/// The number of parts into which the vocabulary is divided for parallel processing. The number is fixed, so that sums
-/// do not depend on the number of threads.
+/// The number of parts into which the vocabulary is divided for parallel processing. This number is fixed, because sums
+/// would otherwise depend on the number of threads.
 const PIECES: usize = 32;
 
 const WORDS: usize = 20;
@@ -22,16 +22,16 @@ const ITERATED: usize = 12;
 const ROUNDS: usize = 500;
 const SETTLED: f64 = 1e-9;
 
-/// The weight of the probability of a word in the topic when the relevance of the word is computed. The remaining
-/// weight is given to the ratio of this probability to the probability of the word in all topics.
+/// The weight of log p(w | topic) in the relevance of a word w. The other term of the relevance is log p(w | topic) /
+/// p(w), where p(w) is the probability of the word in all topics. The two weights sum to 1.
 const RELEVANCE: f64 = 0.6;
 
 /// Returns the map of the largest topics of a model, or `None` if the model has fewer than three topics.
 ///
 /// The positions of the topics are computed by classical scaling (Torgerson 1952) of the Hellinger distances between
-/// their word distributions. The words are sorted by their relevance with weight 0.6, which combines log p(w | topic)
-/// and log p(w | topic) / p(w) (Sievert and Shirley, LDAvis, 2014). The cost of the function is proportional to topics²
-/// × terms.
+/// their word distributions. The words are sorted by their relevance, which is the sum of log p(w | topic) with weight
+/// 0.6 and log p(w | topic) / p(w) with weight 0.4 (Sievert and Shirley, LDAvis, 2014). The cost of the function is
+/// proportional to topics² × terms.
 pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     let topics = &model.topics;
     let shares = topics.shares();

@@ -16,8 +16,8 @@ pub struct TopicModel {
     pub topics: Topics,
     /// The words of the vocabulary, indexed by term.
     pub words: Vec<String>,
-    /// The rule by which the text of the corpus was split into words. If the corpus was built from bags of words, this
-    /// is the default rule.
+    /// The tokeniser that split the text of the corpus into words. If the corpus was built from bags of words, this
+    /// field contains the default tokeniser.
     pub tokeniser: Tokeniser,
 }
 

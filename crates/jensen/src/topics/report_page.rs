@@ -55,7 +55,7 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
 }
 
 /// Returns the report of a fitted topic model. `documents` contains example documents of each topic, and `corpus` is
-/// the name of the corpus. The report lists `settings` verbatim.
+/// the name of the corpus. The report lists `settings` without changes.
 pub fn report_page(
     summary: &TopicsSummary,
     curves: &Curves,

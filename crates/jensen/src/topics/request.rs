@@ -103,8 +103,8 @@ impl TopicsRequest {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
-    /// Returns the method of local inference. By default it is collapsed inference. If there is a temperature policy,
-    /// the default is mean-field inference.
+    /// Returns the method of local inference. The default is collapsed inference without a temperature policy, and
+    /// mean-field inference with a temperature policy.
     ///
     /// # Errors
     /// Fails if no method of local inference has the requested name.
@@ -176,18 +176,19 @@ impl TopicsRequest {
     }
 }
 
-/// The default number of passes after which an inferred temperature must have reached 1.
+/// The default length of the cooling phase of an inferred temperature, in passes. At the end of this phase, the
+/// temperature is 1.
 pub(super) const COOLING: f64 = 0.5;
 
 /// The default value of α for collapsed inference is `ALPHA`/K, but it is at most [`MOST_ALPHA`].
 const ALPHA: f64 = 5.0;
-/// The largest default value of α. With 3 topics of short texts, α = 5/3 would lose 0.14 nats per word. With 20 topics
-/// of news articles, α = 1/4 would lose 0.01 nats per word.
+/// The largest default value of α. The uncapped default lowers the score. With 3 topics of short texts, α = 5/3 loses
+/// 0.14 nats per word. With 20 topics of news articles, α = 1/4 loses 0.01 nats per word.
 const MOST_ALPHA: f64 = 0.1;
 /// The default value of η for collapsed inference is `ETA`/K, but it is at most [`MOST_ETA`].
 const ETA: f64 = 5.0;
-/// The largest default value of η. The pseudo-counts that η adds to a topic must be small relative to the number of
-/// words in the topic, which decreases with the number of topics. For 500 topics of 20 000 abstracts, η = 0.05 loses
+/// The largest default value of η. The pseudo-counts that η adds to a topic must be small compared with the number of
+/// words in the topic. With more topics, each topic has fewer words. For 500 topics of 20 000 abstracts, η = 0.05 loses
 /// 0.05 nats per word.
 const MOST_ETA: f64 = 0.05;
 const TAU: f64 = 64.0;

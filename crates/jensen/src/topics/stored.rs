@@ -11,7 +11,7 @@ use super::{TopicModel, TopicsRequest, TopicsSummary};
 use crate::Error;
 use crate::job::folder;
 
-/// The name of the command, which is stored in its result folders.
+/// The name of the command, as stored in its result folders.
 pub const COMMAND: &str = "topics";
 
 pub(super) const START: &str = "start.safetensors";

@@ -41,7 +41,7 @@ pub struct TopicsSummary {
     pub judgement: Judgement,
     /// Whether the run completed all planned passes.
     pub finished: bool,
-    /// The ELBO of the model without tempering in nats, which is estimated from a sample of the training documents.
+    /// The ELBO of the model without tempering, in nats. It is estimated from a sample of the training documents.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
     /// The standard error of `elbo`.
@@ -53,7 +53,7 @@ pub struct TopicsSummary {
     pub temperature: f64,
     /// The mean log predictive probability of held-out words in nats per word, computed by document completion.
     pub heldout_log_predictive: Option<f64>,
-    /// The standard error of `heldout_log_predictive`, which is estimated from the variation between documents.
+    /// The standard error of `heldout_log_predictive`, estimated from the variation between documents.
     pub heldout_log_predictive_se: Option<f64>,
     /// The held-out perplexity, which is exp(−`heldout_log_predictive`).
     pub heldout_perplexity: Option<f64>,
@@ -100,14 +100,14 @@ pub struct TopicsSummary {
     /// The method of local inference, `cvb0` or `mean-field`.
     #[serde(default)]
     pub inference: String,
-    /// The effective number of topics in use, which lies between 1 and the number of topics. The effective number is
-    /// the exponential of the entropy of the fractions of tokens that are assigned to the topics.
+    /// The effective number of topics in use. It lies between 1 and the number of topics. The effective number is the
+    /// exponential of the entropy of the fractions of tokens that are assigned to the topics.
     #[serde(default)]
     pub topics_in_use: f64,
     /// The number of topics to which less than a tenth of an equal share of the tokens is assigned.
     #[serde(default)]
     pub dead_topics: usize,
-    /// The values at which an inferred global temperature came to rest, starting with the chosen value.
+    /// The final state of each run with an inferred global temperature. The selected run comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests: Vec<Rest>,
     /// The Dirichlet parameter of the topic proportions for each topic. The list is empty unless these parameters are
@@ -116,8 +116,8 @@ pub struct TopicsSummary {
     pub learned_alpha: Vec<f64>,
 }
 
-/// Returns the effective number of topics in use, which is the exponential of the entropy of `shares`. The shares must
-/// sum to 1. If all shares are equal, the result is the number of topics.
+/// Returns the effective number of topics in use, computed as the exponential of the entropy of `shares`. The shares
+/// must sum to 1. If all shares are equal, the result is the number of topics.
 pub fn in_use(shares: &[f64]) -> f64 {
     let positive = shares.iter().filter(|share| **share > 0.0);
     (-positive.map(|share| share * share.ln()).sum::<f64>()).exp()

@@ -1,4 +1,4 @@
-//! The curves that describe a run, which are computed from its records.
+//! The curves that describe a run. They are computed from the records of the run.
 
 use jensen_run::Record;
 use serde_json::Value;

@@ -37,11 +37,11 @@ const RECONSTRUCTIONS: &str = "reconstructions.png";
 
 const MANIFOLD: &str = "manifold.png";
 
-/// The maximum number of training records from which the final ELBO is estimated.
+/// The maximum number of training records for estimating the final ELBO.
 pub const SCORED: usize = 10_000;
 
-/// The number of nats per value by which the score of a fit may be lower than that of the baseline. This allowance
-/// corresponds to an error of half a percent in the density of every value.
+/// The maximum amount by which the score of a fit may be lower than the score of the baseline, in nats per value. This
+/// allowance corresponds to an error of half a percent in the density of every value.
 const SLACK: f64 = 0.005;
 
 const DRAWN: usize = 100;
@@ -59,7 +59,8 @@ const SIDE: usize = 20;
 pub struct VaeRun {
     /// The path of the data.
     pub data: PathBuf,
-    /// The validation records, which are either a file or a fraction of the data.
+    /// The name of the file that contains the validation records, or the fraction of the data that is held out for
+    /// validation.
     pub validation: Option<String>,
     /// The digest of the data.
     pub digest: String,
@@ -88,7 +89,7 @@ pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
     VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// The data of a fit after they have been checked, with the architecture of the networks.
+/// The checked data of a fit, with the architecture of the networks.
 pub struct VaeData {
     rows: Rows,
     apart: Apart,
@@ -680,8 +681,8 @@ fn pictures(
     }
 }
 
-/// Returns the first records and their reconstructions in rows, with each row of records above the row of its
-/// reconstructions.
+/// Returns the first records and their reconstructions for a mosaic. In the mosaic, each row of records is above the
+/// row of its reconstructions.
 pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
     let shown = first(records, REBUILT);
     let width = shown.width();

@@ -10,7 +10,7 @@ pub struct PictureFrame {
     pub width: usize,
     /// The height of a record in pixels.
     pub height: usize,
-    /// Whether the values lie between 0 (black) and 1 (white). If not, the smallest value of all images is drawn in
+    /// Whether the values lie between 0 (black) and 1 (white). Otherwise, the smallest value of all images is drawn in
     /// black and the largest value is drawn in white.
     pub unit: bool,
     /// The factor by which each pixel of a record is enlarged in each direction.

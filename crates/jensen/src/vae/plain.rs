@@ -82,8 +82,8 @@ fn pairs<'a, T>(row: &'a [f64], of_columns: &'a [T]) -> impl Iterator<Item = (f6
     all.filter(|(x, _)| !x.is_nan())
 }
 
-/// Returns the mean log probability of `scored` under a model in which the columns are independent and have the
-/// distribution of the decoder. Each column is fitted after the addition of half a success and half a failure.
+/// Returns the mean log probability of `scored` under a model with independent columns that have the distribution of
+/// the decoder. The fit of each column adds half a success and half a failure to the data.
 fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 1.0);
     let p: Vec<f64> = columns(train).into_iter().map(share).collect();
@@ -94,8 +94,8 @@ fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     })
 }
 
-/// Returns the mean log probability of `scored` under a model with independent groups of indicators. Each group is
-/// fitted after the addition of half a record of each category.
+/// Returns the mean log probability of `scored` under a model with independent groups of indicators. The fit of each
+/// group adds half a record of each category to the data.
 fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
     let share = |(n, mean): (f64, f64)| (n * mean + 0.5) / (n + 0.5 * categories as f64);
     let p: Vec<f64> = columns(train).into_iter().map(share).collect();
@@ -111,11 +111,11 @@ struct Factor {
 }
 
 /// The minimum noise variance of a column, as a fraction of the variance of the column. R's factanal uses the same
-/// value. Without a minimum, the likelihood would be unbounded if the factor equals a column.
+/// value. Without a minimum, the likelihood is unbounded if the factor equals a column.
 const UNIQUE: f64 = 0.005;
 
-/// The maximum number of EM iterations. The iterations also end if the increase of the log likelihood in nats per
-/// record is below a limit. The limits on the iterations are loose, because the model serves only as a baseline.
+/// The maximum number of EM iterations. The iterations also end if the log likelihood increases by less than a limit,
+/// in nats per record. Both limits are loose, because the model serves only as a baseline.
 const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 

@@ -25,7 +25,7 @@ pub struct VaeCurves {
 pub struct Pictures {
     /// The mean images that the decoder returns for latent values drawn from the prior.
     pub samples: Option<Image>,
-    /// Several records, each above its reconstruction.
+    /// Several records. The reconstruction of each record is below it.
     pub reconstructions: Option<Image>,
     /// The mean images that the decoder returns over a grid in the latent plane.
     pub manifold: Option<Image>,
@@ -117,7 +117,8 @@ fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
         .collect()
 }
 
-/// Returns the report of a fitted auto-encoder. `data` is the name of the data. The report lists `settings` verbatim.
+/// Returns the report of a fitted auto-encoder. `data` is the name of the data. The report lists `settings` without
+/// changes.
 pub fn report_page(
     summary: &VaeSummary,
     curves: &VaeCurves,

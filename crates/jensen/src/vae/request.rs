@@ -132,8 +132,8 @@ pub enum LibrarySize {
     Off,
 }
 
-/// The maximum number of minibatches in an iteration. A longer pass is divided into several iterations, so that Ctrl-C,
-/// checkpoints and progress reports do not have to wait for the end of the pass.
+/// The maximum number of minibatches in an iteration. A longer pass is divided into several iterations. Jensen can then
+/// react to Ctrl-C, write checkpoints and report progress before the end of the pass.
 const LONGEST: u64 = 1000;
 
 impl VaeRequest {

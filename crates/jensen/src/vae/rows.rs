@@ -34,7 +34,7 @@ pub fn read_as(rows: Rows, likelihood: Likelihood) -> Rows {
     }
 }
 
-/// Checks that every row is in the domain of the decoder and has as many values as the rows of the fit.
+/// Checks that every row is in the domain of the decoder and has the same number of values as the rows of the fit.
 ///
 /// # Errors
 /// Fails with [`Error::Input`] if a row is rejected. The message gives the first such row.
@@ -217,7 +217,7 @@ impl Apart {
         }
     }
 
-    /// Returns a digest of the choice of the validation records.
+    /// Returns a digest that identifies how the validation records were chosen.
     pub fn digest(&self) -> String {
         match self {
             Self::None => String::new(),

@@ -27,8 +27,8 @@ const LOG_SD: &str = "posterior_log_sd.";
 pub struct VaeModel {
     /// The architecture of the networks.
     pub architecture: Architecture,
-    /// The extents of a record, of which the last index varies fastest. For an image, the extents are the height and
-    /// the width.
+    /// The extents of a record. The values are stored with the last index varying fastest. For an image, the extents
+    /// are the height and the width.
     pub extents: Vec<usize>,
     /// The standardised units that the networks use for the values of a record.
     pub units: Units,
@@ -95,7 +95,7 @@ impl VaeModel {
         self.units.rows_back(records)
     }
 
-    /// Checks that every row is in the domain of the decoder and has as many values as the rows of the fit.
+    /// Checks that every row is in the domain of the decoder and has the same number of values as the rows of the fit.
     ///
     /// # Errors
     /// Fails with [`Error::Input`] if a row is rejected. The message gives the first such row.

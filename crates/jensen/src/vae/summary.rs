@@ -36,13 +36,14 @@ pub struct VaeSummary {
     #[serde(flatten)]
     pub judgement: Judgement,
     /// The ELBO of the training records with the weights that were kept, in nats per record. The ELBO is estimated from
-    /// new random draws and at most 10 000 records. With `full_vb`, the field contains the bound of Eq. 24, which is an
-    /// expectation over the posterior of the weights, minus the share of `weight_divergence` that falls on each record.
+    /// new random draws and at most 10 000 records. With `full_vb`, the field contains the bound of Eq. 24. This bound
+    /// is the expectation of the ELBO over the posterior of the weights, minus `weight_divergence` divided by the
+    /// number of training records.
     pub bound: Option<f64>,
-    /// The standard error of `bound`, which accounts for the variation of records and draws.
+    /// The standard error of `bound`. It includes the variation between records and between draws.
     pub bound_se: Option<f64>,
-    /// The ELBO of all validation records, in nats per record. With `full_vb`, the field contains the expectation over
-    /// the posterior of the weights, which is a lower bound on the log predictive density.
+    /// The ELBO of all validation records, in nats per record. With `full_vb`, the field contains the expectation of
+    /// this ELBO over the posterior of the weights. The expectation is a lower bound on the log predictive density.
     pub validation_bound: Option<f64>,
     /// The standard error of `validation_bound`.
     pub validation_bound_se: Option<f64>,
@@ -53,7 +54,8 @@ pub struct VaeSummary {
     /// The product of `bound` and the number of training records, in nats. With `full_vb`, the product is a lower bound
     /// on the log evidence.
     pub elbo: Option<f64>,
-    /// The number of latent values whose posterior mean varies between records, with a variance of more than 0.01.
+    /// The number of active latent values. A latent value is active if the variance of its posterior mean over the
+    /// records is more than 0.01.
     pub active_units: usize,
     /// The number of passes over the training records that were completed.
     pub epochs: f64,

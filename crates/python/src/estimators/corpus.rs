@@ -1,4 +1,4 @@
-//! Builds a corpus of shards, whose parts other processes build.
+//! Builds a corpus of shards. Other processes build the parts of the corpus.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ fn value<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// Runs a task, which is a part of the work on a corpus. `choice` and `task` are texts that the driver sends.
+/// Runs a task, which builds a part of a corpus. `choice` and `task` are texts that the driver sends.
 #[pyfunction]
 pub fn corpus_step(
     py: Python<'_>,
@@ -43,8 +43,8 @@ pub fn corpus_step(
     })
 }
 
-/// Builds a corpus with the given number of shards in a folder. `work` is a function that receives the choice and a
-/// list of tasks, and returns the answers of the tasks. Returns the result of the build as JSON.
+/// Builds a corpus with the given number of shards in a folder. The function `work` receives the choice and a list of
+/// tasks, and returns the answer to each task. Returns the result of the build as JSON.
 #[pyfunction]
 pub fn build_corpus(
     py: Python<'_>,

@@ -13,8 +13,8 @@ use super::{computed, fitted, matrix, read_request, table};
 /// Named columns in addition to those of the matrix, such as responses, exposures or trials.
 type More = Vec<(String, Vec<f64>)>;
 
-/// Fits a model to the columns of `x`, whose names are `names`, and to the columns in `more`. Returns `fit.json`, and
-/// the posterior as bytes.
+/// Fits a model to the columns of `x` and the columns in `more`. `names` contains the names of the columns of `x`.
+/// Returns the contents of `fit.json`, and the posterior as bytes.
 #[pyfunction]
 pub fn fit_latent<'py>(
     py: Python<'py>,
@@ -45,8 +45,9 @@ type Predicted<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predicts the rows of `at`, with the additional columns `beside`, from the data of the fit and its posterior. The
-/// last result is the log predictive density of the responses in `beside`. It is NaN if there are no responses.
+/// Predicts the rows of `at` with the additional columns `beside`. The predictions use the data of a fit and its
+/// posterior. The last result contains the log predictive densities of the responses in `beside`, or NaN if there are
+/// no responses.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn predict_latent<'py>(
@@ -80,8 +81,8 @@ pub fn predict_latent<'py>(
     ))
 }
 
-/// Draws the linear predictors of the rows of `at` jointly, given the data of a fit and its posterior. The result has
-/// one row per draw, and one column for each predictor of each row.
+/// Draws the linear predictors of the rows of `at` jointly from the posterior of a fit. The result has one row per
+/// draw, and one column for each predictor of each row.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn draw_latent<'py>(

@@ -1,5 +1,5 @@
-//! Mixtures over rows in files that other processes evaluate. The module contains the step of a shard and the driver's
-//! fit.
+//! Mixtures of rows in files that other processes evaluate. The module contains the step that a worker runs for a
+//! shard, and the fit that the driver runs.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,8 @@ use crate::error::raise;
 use crate::records::Elsewhere;
 use crate::watch::{Eyes, supervised};
 
-/// Number of bytes of rows that a process keeps between steps. The shard of the last step is always kept.
+/// The maximum size of the rows that a process keeps in memory between steps, in bytes. The process always keeps the
+/// shard of the last step.
 const KEPT: usize = 2 << 30;
 
 type Key = (String, PathBuf, String);
@@ -56,7 +57,8 @@ pub fn point_step<'py>(
     Ok(PyBytes::new(py, &answer))
 }
 
-/// Fits a mixture to the rows of files, in a folder if `out` names one. Returns `fit.json`.
+/// Fits a mixture to the rows of files and returns the contents of `fit.json`. If `out` is given, the fit stores its
+/// files in this folder.
 #[pyfunction]
 #[pyo3(signature = (files, request, out, resume, solve, threads))]
 pub fn fit_point_shards(

@@ -1,5 +1,6 @@
-//! The functions behind `jensen.sklearn`, which take and return arrays. A fit is a fit job in memory. Its result
-//! consists of arrays or bytes, which the estimators store and pass back, so this module has no state.
+//! The functions that implement `jensen.sklearn`. They take and return arrays. Each fit runs as a fit job in memory and
+//! returns arrays or bytes. This module has no state, because the estimators store the results and pass them to later
+//! calls.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -78,7 +79,7 @@ fn fitted<T: Send>(
     made.map_err(|error| raise(&error))
 }
 
-/// Runs a computation on a finished fit, and checks for signals while it runs.
+/// Runs a computation on a finished fit and checks for signals during the computation.
 pub fn computed<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

@@ -35,8 +35,8 @@ fn wide(numbers: &[f32]) -> Vec<f64> {
     numbers.iter().map(|x| f64::from(*x)).collect()
 }
 
-/// Trains an auto-encoder on the rows of `x`, some of which serve for validation. Returns `fit.json`, and the weights
-/// as bytes.
+/// Trains an auto-encoder on the rows of `x` and uses some of these rows for validation. Returns the contents of
+/// `fit.json`, and the weights as bytes.
 #[pyfunction]
 pub fn fit_autoencoder<'py>(
     py: Python<'py>,
@@ -57,7 +57,7 @@ pub fn fit_autoencoder<'py>(
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
-/// Means and standard deviations of the latent values, with one row per row of `x`.
+/// The means and the standard deviations of the latent values. Both arrays have one row for each row of `x`.
 type Codes<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
 
 /// Returns q(z) for each row of `x`.
@@ -84,7 +84,8 @@ pub fn encode<'py>(
     ))
 }
 
-/// Returns the mean of each row of `x` given the mean of its latent values.
+/// Returns the reconstruction of each row of `x`, which is the decoder's mean at the posterior mean of the latent
+/// values.
 #[pyfunction]
 pub fn reconstruct<'py>(
     py: Python<'py>,
@@ -101,7 +102,7 @@ pub fn reconstruct<'py>(
     matrix(py, means, width)
 }
 
-/// Returns the means of records given their latent values, with one row per record.
+/// Returns the decoder's means for the given latent values, with one row per record.
 #[pyfunction]
 pub fn decode<'py>(
     py: Python<'py>,
@@ -123,7 +124,8 @@ pub fn decode<'py>(
     matrix(py, means, width)
 }
 
-/// Draws records. The result contains the means of records given drawn latent values, or draws around these means.
+/// Draws latent values from the prior and decodes them. The result contains the means of the records, or draws of the
+/// records around these means.
 #[pyfunction]
 pub fn draw_records<'py>(
     py: Python<'py>,
@@ -141,8 +143,8 @@ pub fn draw_records<'py>(
     matrix(py, drawn, width)
 }
 
-/// Returns importance-weighted bounds on the log density of each row of `x`, in nats, with the given number of draws
-/// for each row.
+/// Returns an importance-weighted bound on the log density of each row of `x`, in nats. Each bound uses the given
+/// number of draws.
 #[pyfunction]
 pub fn score_records<'py>(
     py: Python<'py>,

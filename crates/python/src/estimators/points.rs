@@ -44,8 +44,8 @@ fn rows(given: &PyReadonlyArray2<'_, f64>, request: &PointRequest) -> PyResult<P
     Points::of_table(&numbered(given)?, request).map_err(|error| raise(&error))
 }
 
-/// Fits a model to the rows of `x`. For chains, the rows form sequences with the lengths `lengths`. Returns `fit.json`
-/// and, as bytes, the state that predictions of other rows need.
+/// Fits a model to the rows of `x`. For chains, the rows form sequences with the lengths `lengths`. Returns the
+/// contents of `fit.json`, and the data that predictions for other rows need, as bytes.
 #[pyfunction]
 pub fn fit_points<'py>(
     py: Python<'py>,
@@ -69,9 +69,9 @@ pub fn fit_points<'py>(
 
 type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Returns the assignments of the rows of `x` under a stored fit, and bounds. Each row of the assignments contains
-/// responsibilities, probabilities that factors are active, or marginals of states. There is one bound per row, or one
-/// per sequence for chains.
+/// Returns the assignments of the rows of `x` under a stored fit, and lower bounds on the log predictive densities.
+/// Each row of the assignments contains responsibilities, probabilities that factors are active, or marginal
+/// probabilities of states. There is one bound per row, or one bound per sequence for chains.
 #[pyfunction]
 pub fn explain_points<'py>(
     py: Python<'py>,

@@ -1,5 +1,5 @@
-//! Topics of a corpus whose shards are in other processes. The module contains the step of a block of shards, the
-//! scores of held-out documents, and the driver's fit.
+//! Topics of a corpus whose shards other processes evaluate. The module contains the step for a block of shards, the
+//! scores of held-out documents, and the fit that the driver runs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::{computed, read_request};
 use crate::error::raise;
 use crate::watch::{Eyes, supervised};
 
-/// Opens a shard. Each process does this once per shard, because opening reads the whole shard.
+/// Opens a shard. Each process opens a shard only once, because opening reads the whole shard.
 fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, Error> {
     type Open = HashMap<(PathBuf, usize, String), Arc<CorpusFile>>;
     static OPEN: Mutex<Option<Open>> = Mutex::new(None);
@@ -49,7 +49,7 @@ type ShardShare = (usize, String, Vec<usize>);
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
 /// Runs the step of a block of shards and returns the sum of their parts. `ask` is read in place. If `answer` is given
-/// and large enough, the part is written to it, and the result is the number of bytes of the part.
+/// and large enough, the function writes the sum to `answer` and returns the number of bytes that it has written.
 #[pyfunction]
 pub fn shard_step<'py>(
     py: Python<'py>,
@@ -89,12 +89,13 @@ pub fn shard_step<'py>(
     Ok(PyArray1::from_vec(py, bytes).into_any())
 }
 
-/// A range of held-out documents in a shard: the number and the digest of the shard, the index of the first document,
-/// the number of documents, and the number of the first document among all held-out documents.
+/// A range of held-out documents in a shard. The tuple contains the number and the digest of the shard, the index of
+/// the first document, the number of documents, and the index of the first document among the held-out documents of all
+/// shards.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
-/// Scores pieces of held-out documents and returns the concatenated scores: the log probability of each document, and
-/// its number of words. `ask` is read in place.
+/// Scores pieces of held-out documents and returns the concatenated scores. The score of a document consists of its log
+/// probability and its number of words. `ask` is read in place.
 #[pyfunction]
 pub fn heldout_step<'py>(
     py: Python<'py>,
@@ -128,8 +129,8 @@ pub fn heldout_step<'py>(
     Ok(PyArray1::from_iter(py, numbers))
 }
 
-/// Number of documents per call for held-out scores. It is so large that computing the rows of their words is cheap
-/// compared with the sweeps over the documents.
+/// The number of held-out documents that each call scores. With this number, computing the rows of their words takes
+/// little time compared with the sweeps over the documents.
 const HELDOUT: usize = 64;
 
 fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
@@ -150,11 +151,12 @@ fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
 struct Elsewhere<'a> {
     corpus: &'a Corpus,
     workers: usize,
-    /// A function that allocates an array with a given number of bytes, which holds the common request.
+    /// A function that allocates an array with a given number of bytes. The array stores the request that all shards
+    /// have in common.
     room: &'a Py<PyAny>,
     /// A function that receives a list of blocks and returns their parts.
     solve: &'a Py<PyAny>,
-    /// A function that receives a seed and a list of lists of parts, and returns their scores.
+    /// A function that receives a seed and a list of lists of parts, and returns the scores of the parts.
     score: &'a Py<PyAny>,
     spare: Spare,
     raised: &'a Mutex<Option<PyErr>>,
@@ -233,7 +235,8 @@ impl Shards for Elsewhere<'_> {
     }
 }
 
-/// Learns topics from a corpus, in a folder if `out` names one. Returns `fit.json`.
+/// Learns topics from a corpus and returns the contents of `fit.json`. If `out` is given, the fit stores its files in
+/// this folder.
 #[pyfunction]
 #[pyo3(signature = (corpus, request, out, resume, workers, room, solve, score, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]

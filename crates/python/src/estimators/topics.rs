@@ -49,8 +49,9 @@ impl Given {
     }
 }
 
-/// Fitted topics. The tuple contains λ (topics × terms), the priors α (one per topic) and η, the number of steps, the
-/// number of documents that the statistics represent, the words if they are known, and whether inference was collapsed.
+/// Fitted topics. The tuple contains λ (topics × terms), the parameters of the priors, α (one per topic) and η, and the
+/// number of steps. It also contains the number of documents that the statistics represent, the words if they are
+/// known, and whether inference was collapsed.
 type Model<'py> = (
     PyReadonlyArray2<'py, f64>,
     Vec<f64>,
@@ -186,7 +187,7 @@ pub fn fit_topics<'py>(
 }
 
 /// Returns the expected topic proportions of documents, with one row per document. If a corpus is given, the documents
-/// are those that it contains for training.
+/// are its training documents.
 #[pyfunction]
 pub fn topic_proportions<'py>(
     py: Python<'py>,

@@ -16,19 +16,21 @@ use crate::results::{Ours, What};
 pub struct Extent {
     /// The latent dimensions. The figure has one panel for each of them.
     pub latents: &'static [usize],
-    /// The numbers of samples at which the ELBO is written as a row. A run ends at the last of these numbers.
+    /// The marks of a run, as numbers of processed samples. At each mark, the ELBO is written as a row. The run ends at
+    /// the last mark.
     pub marks: &'static [f64],
-    /// The stages in which the two runs of every panel (auto-encoding variational Bayes and wake-sleep) are executed.
-    /// Both runs of every panel reach the number of marks of a stage before any run continues with the next stage.
+    /// The stages of the runs. Every panel has two runs: auto-encoding variational Bayes and wake-sleep. A stage ends
+    /// when both runs of every panel have reached the number of marks of this stage. Only then does the next stage
+    /// begin.
     stages: &'static [(usize, usize)],
     /// The number of minibatches between two points of the curve.
     pub minibatches: u64,
     /// The candidate step sizes of Adagrad.
     pub steps: &'static [f32],
-    /// The number of test images from which the ELBO is estimated.
+    /// The number of test images for estimating the ELBO.
     pub test: usize,
-    /// The latent dimension for which auto-encoding variational Bayes is run with several seeds, followed by the number
-    /// of seeds.
+    /// A latent dimension and a number of seeds. For this dimension, auto-encoding variational Bayes is run with this
+    /// number of seeds.
     repeated: Option<(usize, u64)>,
     /// The range of the vertical axis. The figure omits values below its lower end.
     range: (f64, f64),
@@ -169,8 +171,8 @@ fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// Trains with every seed up to each mark and writes one row per mark. Returns the whole curve, whose points are the
-/// medians over the seeds.
+/// Trains with every seed up to each mark and writes one row per mark. Each point of the returned curve is the median
+/// over the seeds.
 fn measure(
     context: &mut Context<'_>,
     set: Set,
@@ -243,7 +245,7 @@ fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
     }
 }
 
-/// Returns a run of this figure that has processed at least `samples` samples, with its weights.
+/// Returns a run of this figure with its weights. The run has processed at least `samples` samples.
 ///
 /// # Errors
 /// Fails if data are missing, if training diverges, or if the user stops the training.

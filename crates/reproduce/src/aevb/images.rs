@@ -16,12 +16,12 @@ pub enum Set {
     Faces,
 }
 
-/// The fraction of the faces that is held out, chosen by a seeded shuffle. The paper does not state the fraction that
-/// it holds out.
+/// The fraction of the faces that is held out. A seeded shuffle determines which faces are held out. The paper does not
+/// state what fraction it holds out.
 const FACES_APART: f64 = 0.1;
 
 impl Set {
-    /// Returns the name of the set in rows and files.
+    /// Returns the name of the set, as used in the rows of results and in file names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Digits => "MNIST",
@@ -38,9 +38,10 @@ impl Set {
     }
 
     /// Returns the standard deviation of all initial weights and biases, or `None` for the default initialisation. The
-    /// paper draws them from N(0, 0.01). The digits use the initialisation of the paper, with which training is slow at
-    /// first but better after 6·10⁶ samples. The faces use the default, because the set contains few of them. With the
-    /// default, the ELBO of auto-encoders of faces gains a hundred nats over the first 10⁶ samples.
+    /// paper draws the initial weights and biases from N(0, 0.01). The digits use the initialisation of the paper. With
+    /// this initialisation, training is slow at first but better after 6·10⁶ samples. The faces use the default,
+    /// because the set contains only few faces. With the default, the ELBO of auto-encoders of faces gains a hundred
+    /// nats over the first 10⁶ samples.
     pub fn initial_sd(self) -> Option<f64> {
         match self {
             Self::Digits => Some(0.01),

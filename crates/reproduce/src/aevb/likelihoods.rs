@@ -1,5 +1,5 @@
-//! Figure 3 shows the marginal likelihood as a function of the number of samples, both for few and for many training
-//! images.
+//! Figure 3 shows the marginal likelihood as a function of the number of samples. One panel uses few training images,
+//! and the other panel uses many.
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -17,8 +17,8 @@ const HIDDEN: usize = 100;
 
 const MINIBATCHES: u64 = 50;
 
-/// The number of samples, followed by the marginal likelihood of the training images and its standard error, and by the
-/// same two values for the test images.
+/// The number of samples, the marginal likelihood of the training images and its standard error, and the marginal
+/// likelihood of the test images and its standard error.
 type Score = [f64; 5];
 
 /// Draws both panels of Figure 3.

@@ -17,7 +17,8 @@ const ACROSS: usize = 10;
 
 const PANEL: f64 = 420.0;
 
-/// Returns the networks of Figure 2, the number of samples on which they were trained, and the ELBO on the test images.
+/// Returns the networks of Figure 2, the number of samples that their training has processed, and their ELBO on the
+/// test images.
 fn networks(
     context: &mut Context<'_>,
     set: Set,

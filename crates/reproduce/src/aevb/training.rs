@@ -1,4 +1,4 @@
-//! Training runs of every algorithm, which are stored so that they can be continued.
+//! Training runs of every algorithm. The runs are stored, so that they can be continued.
 
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ pub struct Job<'a> {
     pub architecture: Architecture,
     /// The training data.
     pub train: &'a dyn Records,
-    /// The test data on which the run is evaluated during training, or `None` if it is not evaluated.
+    /// The test data for evaluating the run during training, or `None` if the run is not evaluated.
     pub test: Option<&'a dyn Records>,
     /// The digest of the training data and the test data.
     pub digest: String,
@@ -91,8 +91,8 @@ impl Job<'_> {
     }
 
     /// Trains for a total of `iterations` iterations, which include the iterations of earlier calls. If an earlier run
-    /// was longer, the function returns this run, unless `exact` is set. With `exact`, the training starts again in
-    /// this case.
+    /// was longer, the function returns the longer run. If `exact` is set, the function instead repeats the training
+    /// with exactly `iterations` iterations.
     ///
     /// # Errors
     /// Fails if training diverges, if the user stops the training, or if a file cannot be written.
@@ -175,7 +175,7 @@ impl Store for File {
     }
 }
 
-/// An algorithm that stores its curve as part of its state, so that a resumed run has the whole curve.
+/// An algorithm that stores its curve as part of its state. A resumed run therefore has the whole curve.
 struct Traced<A>(A);
 
 struct TracedState<S> {
@@ -238,7 +238,8 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
 /// minibatches of the first `iterations` iterations.
 ///
 /// # Errors
-/// Returns the errors of [`Job::train`], except that a step size for which training diverges is only excluded.
+/// Returns the errors of [`Job::train`], except for divergence. If training diverges, the function excludes the step
+/// size.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,

@@ -12,7 +12,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// Learns the precision of a field with the dual solver, so that all solvers are compared at sensible hyperparameters.
+/// Learns the precision of a field with the dual solver. The comparison of the solvers then uses sensible
+/// hyperparameters.
 fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Vec<f64>, Failure> {
     context.keep(
         &format!("{}/learnt", case.name.replace(' ', "-")),
@@ -28,8 +29,8 @@ fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Ve
     )
 }
 
-/// The number that is added to the diagonal of the precision matrix of an intrinsic field. The addition makes the field
-/// proper, which the comparison of solvers requires.
+/// The number that is added to the diagonal of the precision matrix of an intrinsic field. This addition makes the
+/// field proper. The comparison of solvers requires a proper field.
 const PROPER: f64 = 1e-3;
 
 pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {

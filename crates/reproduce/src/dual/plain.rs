@@ -17,16 +17,15 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// The number of correction pairs of L-BFGS, which is the same as for the primal solver.
+/// The number of correction pairs of L-BFGS. The primal solver uses the same number.
 const MEMORY: usize = 10;
 
-/// The distance from the optimum, in nats, at which a run counts as finished. The same distance applies to the other
-/// rows.
+/// The maximum distance of a finished run from the optimum, in nats. The other rows use the same distance.
 const DONE: f64 = 1e-4;
 
 const MOST: u64 = 5_000;
 
-/// The function of a site, which gives λ, λ′, φ and φ′ at α, or `None` if α is outside the domain.
+/// The function of a site. It returns λ, λ′, φ and φ′ at α, or `None` if α is outside the domain.
 #[derive(Clone, Copy)]
 enum Curve {
     /// The tilted bound for y successes in n trials.
@@ -287,8 +286,8 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
     Ok(Plain { curve, evaluations })
 }
 
-/// Writes the rows that separate the causes of the speed-up of the dual solver. The rows contain the results of the
-/// dual with plain L-BFGS and of Jensen's solver with dense algebra.
+/// Writes the rows that show how much of the dual solver's speed-up is due to the method and how much is due to the
+/// algebra. The rows contain the results of the dual with plain L-BFGS and of Jensen's solver with dense algebra.
 pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let sparse = fixed(&model, case.proper)?;

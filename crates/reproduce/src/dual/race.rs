@@ -38,8 +38,8 @@ pub(super) struct Case {
     pub(super) table: Table,
     pub(super) request: LatentSpec,
     pub(super) files: Folder,
-    /// The number that is added to the diagonal of a sparse prior precision matrix. The addition makes an intrinsic
-    /// prior proper, which solvers that use covariances require.
+    /// The number that is added to the diagonal of a sparse prior precision matrix. This addition makes an intrinsic
+    /// prior proper. Solvers that use covariances require a proper prior.
     pub(super) proper: f64,
 }
 
@@ -51,8 +51,8 @@ struct Run {
     gap: Option<f64>,
     seconds: f64,
     iterations: u64,
-    /// The points of the run. Each point contains the time in seconds since the beginning of the construction of the
-    /// model, and the bound.
+    /// The points of the run. Each point contains a time and the bound. The time begins with the construction of the
+    /// model and is measured in seconds.
     curve: Vec<(f64, f64)>,
     note: String,
 }
@@ -78,8 +78,8 @@ pub(super) fn identity() -> Identity {
     }
 }
 
-/// Records the bound during a run. The time is measured from the beginning of the construction of the model, so that it
-/// includes the preparation that each solver needs.
+/// Records the bound during a run. The time begins with the construction of the model and therefore includes the
+/// preparation that each solver needs.
 struct Trail {
     epoch: Instant,
     points: Vec<(f64, f64)>,
@@ -195,7 +195,7 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
 
 const REPEATS: usize = 10;
 
-/// The time in seconds above which a solver is run only once.
+/// The maximum duration, in seconds, of a solver that is run several times. Slower solvers are run only once.
 const SHORT: f64 = 2.0;
 
 fn race(

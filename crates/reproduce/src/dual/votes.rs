@@ -86,8 +86,8 @@ impl Chamber {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     bound: f64,
-    /// The mean log loss of the held-out votes in nats, with its standard error, which is estimated from the variation
-    /// between votes.
+    /// The mean log loss of the held-out votes in nats, with its standard error. The standard error is estimated from
+    /// the variation between votes.
     loss: f64,
     error: f64,
     iterations: u64,
@@ -95,8 +95,8 @@ struct Found {
     scores: Vec<(f64, f64)>,
 }
 
-/// Computes `E σ(η)` for η ~ N(mean, variance) by the trapezoidal rule, which covers eight standard deviations on each
-/// side of the mean.
+/// Computes `E σ(η)` for η ~ N(mean, variance) by the trapezoidal rule. The nodes cover eight standard deviations on
+/// each side of the mean.
 fn probability(mean: f64, variance: f64) -> f64 {
     let (steps, reach) = (160, 8.0);
     let (mut sum, mut total) = (0.0, 0.0);

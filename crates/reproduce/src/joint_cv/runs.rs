@@ -57,7 +57,7 @@ pub(super) struct Plan {
     pub(super) seed: u64,
 }
 
-/// The ELBO at several iterates of a run. The values are `None` from the iteration at which the run diverged.
+/// The ELBO at several iterates of a run. After a run has diverged, its values are `None`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Trace {
     pub(super) iterations: Vec<u64>,
@@ -74,8 +74,8 @@ pub(super) fn start(parameters: usize, seed: u64, spread: f64) -> Vec<f64> {
     out
 }
 
-/// The number of values in a block of draws. A block is small enough for the cache and large enough for vectorised
-/// loops.
+/// The number of values in a block of draws. A block of this size fits into the cache and is large enough for
+/// vectorised loops.
 const BLOCK: usize = 1 << 21;
 
 /// Computes the ELBO at ω from all records. The result is exact for logistic regression and a sample mean for other

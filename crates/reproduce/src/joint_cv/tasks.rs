@@ -16,14 +16,14 @@ use crate::failure::Failure;
 pub(super) struct Task {
     pub(super) name: &'static str,
     pub(super) batch: usize,
-    /// Whether the task is one of the two tasks with few records, for which the optimiser is SGD.
+    /// Whether the task is one of the two tasks with few records. These tasks use SGD.
     pub(super) small: bool,
-    /// Whether each record has a single linear predictor, in which case the draw can be integrated out analytically.
+    /// Whether each record has a single linear predictor. The draw can then be integrated out analytically.
     pub(super) single: bool,
     pub(super) load: fn(&Context<'_>) -> Result<RecordModel, Failure>,
-    /// The standard deviation of the normal distribution from which the starting point of a run is drawn. If the
-    /// starting point were standard normal, the logarithms of the scales in MovieLens would vary so much that the
-    /// initial ELBO would be below −10¹⁴ nats.
+    /// The standard deviation of the normal distribution for drawing the starting point of a run. With a standard
+    /// deviation of 1, the logarithms of the scales in MovieLens vary so much that the initial ELBO is below −10¹⁴
+    /// nats.
     pub(super) spread: f64,
     /// The number of epochs at the quick scale, followed by the number at the scale of the paper.
     pub(super) epochs: [u64; 2],
@@ -76,8 +76,8 @@ impl RecordModel {
 }
 
 /// The step sizes that appendix D lists for SGD on the small tasks, and one additional step size. The additional step
-/// size lies between two others that differ by a factor of five. Without the additional step size, the best choice in
-/// hindsight would depend on how close the best step size of an estimator is to a point of the grid.
+/// size lies between two listed step sizes that differ by a factor of five. Without it, an estimator whose best step
+/// size falls into this gap would be at a disadvantage.
 pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];
@@ -217,10 +217,10 @@ impl From<ShapeError> for Failure {
     }
 }
 
-/// Creates a logistic regression without an intercept on features that are scaled to [−1, 1]. The dimensions of this
-/// model are those in Table 2 of the paper. The paper does not state how the features are scaled. In the LIBSVM
-/// collection, both data sets are scaled to [−1, 1]. With this scaling, the variances of Table 1 are reproduced to
-/// within 7 % for Australian and to within a quarter for Sonar.
+/// Creates a logistic regression without an intercept on features that are scaled to [−1, 1]. This model has the
+/// dimensions in Table 2 of the paper. The paper does not state how the features are scaled. In the LIBSVM collection,
+/// both data sets are scaled to [−1, 1]. With this scaling, the variances of Table 1 are reproduced to within 7 % for
+/// Australian and to within a quarter for Sonar.
 fn logistic(columns: &[Vec<f64>], outcomes: &[bool]) -> Result<RecordModel, Failure> {
     let (records, width) = (outcomes.len(), columns.len());
     let mut x = vec![0.0; records * width];
@@ -301,8 +301,9 @@ fn components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     Ok(RecordModel::Components(Ppca::new(data, 16, 1.0)))
 }
 
-/// Creates a model of the principal components of pixels in [0, 1]. The pixels are centred but not standardised, in
-/// accordance with one sentence of the paper. Another sentence of the paper states that the pixels are standardised.
+/// Creates a model of the principal components of pixels in [0, 1]. The paper contradicts itself on the scaling of the
+/// pixels. This model centres the pixels but does not standardise them, as one sentence of the paper states. According
+/// to another sentence, the pixels are standardised.
 pub(super) fn centred_components(context: &Context<'_>) -> Result<RecordModel, Failure> {
     let (images, _) = digits(context)?;
     let data = Dense::centred_bytes(images, PIXELS, 1.0 / 255.0)?;

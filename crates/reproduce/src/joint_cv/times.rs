@@ -53,11 +53,11 @@ fn advance<'a, D: RecordDensity>(
 
 const CHUNK: u64 = 16;
 
-/// Computes the time per iteration in milliseconds. The arguments are the times of chunks of iterations, and the times
-/// of the first iteration of each epoch, in which `joint-svrg` passes over all records. The function averages the
-/// fastest fifth of the chunks, because other programs on the machine can only slow a chunk down. The first iteration
-/// of an epoch takes additional time. The function divides this additional time by the number of iterations in an epoch
-/// and adds the quotient to the average.
+/// Computes the time per iteration in milliseconds. The first argument contains the times of chunks of iterations. The
+/// second argument contains the time of the first iteration of each epoch. In this iteration, `joint-svrg` passes over
+/// all records. The function averages the fastest fifth of the chunks, because other programs on the machine can only
+/// increase the time of a chunk. The first iteration of an epoch takes longer than the others. The function divides
+/// this additional time by the number of iterations in an epoch and adds the quotient to the average.
 fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     chunks.sort_by(f64::total_cmp);
     chunks.truncate(chunks.len().div_ceil(5));
@@ -66,7 +66,7 @@ fn milliseconds_of(mut chunks: Vec<f64>, firsts: &[f64], epoch: u64) -> f64 {
     usual + (first - usual).max(0.0) / epoch as f64
 }
 
-/// Measures the times of all methods in alternation, after the tables of the estimators have been filled.
+/// Fills the tables of the estimators and then measures the times of all methods in alternation.
 pub(super) fn milliseconds(
     context: &mut Context<'_>,
     task: &Task,

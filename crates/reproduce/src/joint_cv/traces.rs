@@ -67,8 +67,8 @@ fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     }
 }
 
-/// The number of draws from which the ELBO is estimated. All methods of a task use the same draws, so the differences
-/// between methods are more precise than the ELBO itself.
+/// The number of draws for estimating the ELBO. All methods of a task use the same draws. The differences between
+/// methods are therefore more precise than the ELBO itself.
 const DRAWS: [usize; 2] = [4, 8];
 
 /// The number of points of a curve at the quick scale, followed by the number at the scale of the paper.
@@ -113,8 +113,8 @@ struct Runs {
 }
 
 impl Runs {
-    /// Returns, at each point, the highest mean ELBO of any step size. This corresponds to choosing the step size in
-    /// hindsight.
+    /// Returns the highest mean ELBO of any step size at each point. The result corresponds to choosing the step size
+    /// in hindsight.
     fn best(&self) -> Vec<Option<f64>> {
         (0..self.iterations.len())
             .map(|i| {
@@ -150,7 +150,7 @@ fn seeds_of(method: &str, seeds: u64) -> u64 {
 struct Lineup {
     methods: Vec<(Method, Vec<f64>)>,
     seeds: u64,
-    /// The name of the figure, under which the runs are stored.
+    /// The name of the figure. The runs of the figure are stored under this name.
     figure: &'static str,
 }
 
@@ -186,7 +186,7 @@ impl Lineup {
         }
     }
 
-    /// The methods of Figure 6 with a single seed, which are the estimators of Figure 3 and SMISO.
+    /// The methods of Figure 6 with a single seed. These methods are the estimators of Figure 3 and SMISO.
     fn adaptive(context: &Context<'_>, task: &Task) -> Self {
         let mut lineup = Self::best(context, task);
         lineup.seeds = 1;
@@ -261,14 +261,14 @@ fn runs_of(
     Ok(found)
 }
 
-/// Draws a curve and omits the points at which runs had diverged.
+/// Draws a curve. The points after the divergence of a run are omitted.
 fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>]) -> Series {
     let points = x.zip(y).filter_map(|(x, y)| y.map(|y| (x, y)));
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// Returns the lowest ELBO that the figure shows. Values at the beginning of a run are much lower and would make the
-/// differences at the end invisible.
+/// Returns the lowest ELBO that the figure shows. The figure omits the much lower values at the beginning of a run,
+/// because they would make the differences at the end invisible.
 fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
     let best = naive.best();

@@ -30,7 +30,8 @@ struct Point {
     totals: Vec<Figures>,
 }
 
-/// A run with the estimator `joint`, during which the variances of other estimators with their own tables are measured.
+/// A run with the estimator `joint`. During the run, the variances of other estimators are measured. Each of these
+/// estimators has its own table.
 struct Look<'p> {
     task: &'p Task,
     step: f64,
@@ -218,7 +219,7 @@ pub(super) fn ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     table1(context, Task::named("PPCA")?)
 }
 
-/// Writes the rows of Table 1 for centred pixels, for which the values are closer to the values in the paper.
+/// Writes the rows of Table 1 for centred pixels. With centred pixels, the values are closer to those in the paper.
 pub(super) fn centred_ppca(context: &mut Context<'_>) -> Result<(), Failure> {
     let task = Task {
         name: "PPCA-centred",

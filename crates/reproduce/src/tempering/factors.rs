@@ -36,7 +36,7 @@ const SPLIT: Purpose = Purpose::new("held-out faces");
 
 #[derive(Serialize, Deserialize)]
 struct Course {
-    /// The iterations at which the ELBO was computed, with the ELBO at temperature 1.
+    /// Pairs of an iteration and the ELBO at temperature 1 after this iteration.
     bounds: Vec<(f64, f64)>,
     /// The held-out log predictive density in nats per point.
     heldout: Vec<(f64, f64)>,
@@ -44,8 +44,7 @@ struct Course {
     factors: Vec<f64>,
 }
 
-/// The number of computations of the ELBO at temperature 1 per iteration. One such computation costs as much as one
-/// iteration.
+/// The number of ELBO computations at temperature 1 per iteration. One such computation takes as long as one iteration.
 const SCORES: f64 = 0.25;
 
 fn ascend(
@@ -110,7 +109,7 @@ fn linear(iterations: f64, from: f64) -> Temper {
     }
 }
 
-/// Returns the temperature policies. All policies that start at a high temperature start at the same one.
+/// Returns the temperature policies. All policies with a high starting temperature start at the same temperature.
 fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     let mut policies = vec![("VI".to_owned(), Temper::None)];
     for length in schedules {
@@ -124,7 +123,7 @@ fn policies(schedules: [f64; 2], from: f64) -> Vec<(String, Temper)> {
     policies
 }
 
-/// Returns the images, scaled by their weights, and a set of points that are generated from them.
+/// Returns the images, multiplied by their weights, and a set of points that is generated from these images.
 fn toy_data(points: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut stream = Stream::new(seed, TOY, 0, 0);
     let truth: Vec<f64> = IMAGES
@@ -234,9 +233,9 @@ fn grid(title: &str, factors: &[f64], width: usize, height: usize) -> ImageGrid 
 /// The number of factors for the faces. The paper does not state this number.
 const FACE_FACTORS: usize = 20;
 
-/// The number of the first of the 28 subjects that the extended database adds to the ten subjects of Yale's first
-/// database. These subjects have the numbers 11 to 39, without 14. The paper uses 28 individuals and 2000 images. The
-/// cropped database contains 1774 images of these individuals.
+/// The number of the first subject that is used. The extended database adds 28 subjects to the ten subjects of Yale's
+/// first database. The added subjects have the numbers 11 to 39, without 14. The paper uses 28 individuals and 2000
+/// images. The cropped database contains 1774 images of these individuals.
 const FIRST_SUBJECT: f64 = 11.0;
 
 struct Faces {
@@ -302,8 +301,8 @@ impl Faces {
     }
 }
 
-/// Draws the middle and the right panel of Figure 3 for a joint q(μ). The function writes rows both for the joint q(μ)
-/// and for the q(μ) of the paper, which factorises over the factors.
+/// Draws the middle and the right panel of Figure 3 for a joint q(μ). The function writes rows for the joint q(μ) and
+/// for the q(μ) of the paper. The q(μ) of the paper factorises over the factors.
 pub fn faces(context: &mut Context<'_>) -> Result<(), Failure> {
     let faces = Faces::read(context)?;
     let iterations = context.pick(60, 100);

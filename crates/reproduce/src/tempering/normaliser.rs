@@ -76,7 +76,7 @@ const MIDDLE: Sizes = Sizes {
     tokens: 20.0,
 };
 
-/// Compares the bound with annealed importance sampling, which is run in both directions.
+/// Compares the bound with annealed importance sampling in both directions.
 fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
     let (tokens, steps) = (MIDDLE.documents * MIDDLE.tokens, context.pick(200, 2_000));
     let name = "100 documents of 20 tokens, 20 topics of 200 terms";

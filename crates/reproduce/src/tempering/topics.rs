@@ -29,13 +29,13 @@ pub(super) struct Experiment {
     passes: [f64; 2],
     /// The lengths of the schedules in passes, at the quick scale and at the scale of the paper.
     schedules: [[f64; 3]; 2],
-    /// The number of passes after which the temperature must have reached 1, in runs with a cooling phase.
+    /// The maximum number of passes until the temperature reaches 1 in runs with a cooling phase.
     cooling: f64,
     heldout: f64,
 }
 
-/// The experiment on abstracts from arXiv. The paper uses 640 000 abstracts, but this reproduction trains on 99 000. A
-/// pass in the paper therefore consists of as many steps as 6.4 passes here.
+/// The experiment on abstracts from arXiv. The paper uses 640 000 abstracts, but this reproduction trains on 99 000.
+/// One pass in the paper therefore consists of as many steps as 6.4 passes in this reproduction.
 pub(super) const ARXIV: Experiment = Experiment {
     name: "arxiv",
     title: "arXiv abstracts",
@@ -106,7 +106,7 @@ pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     }
 }
 
-/// The number of draws in the Monte Carlo estimate that the paper uses.
+/// The number of draws in the paper's Monte Carlo estimate.
 pub(super) const DRAWS: usize = 100;
 
 fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String, Temper)> {
@@ -145,8 +145,8 @@ fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String
 const WARM: &str = "VT, begun warm";
 const COLD: &str = "VT, begun cold";
 
-/// The number of minibatches between two updates of the temperature, as in the paper. In this reproduction, it is at
-/// most one pass.
+/// The number of minibatches between two updates of the temperature, as in the paper. In this reproduction, two updates
+/// are at most one pass apart.
 const EVERY: u64 = 1_000;
 
 /// Adds a cooling phase to a temperature policy. The policies of the paper have no cooling phase.

@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use super::pairs;
 
-/// The number of evenly spaced rows from which sizes and excess zeros are estimated. The errors of these estimates cost
-/// about 3/(2 · 4000) nats per value, which is a tenth of the slack in the comparison.
+/// The number of evenly spaced rows for estimating sizes and excess zeros. The errors of these estimates lower the
+/// score by about 3/(2 · 4000) nats per value, which is a tenth of the slack in the comparison.
 const LEARNED: usize = 4000;
 
 /// The maximum number of iterations. The iterations also end if the log size changes by less than [`STILL`].
@@ -55,7 +55,7 @@ impl Column {
         }
     }
 
-    /// Fits a Poisson distribution by maximum likelihood after the addition of half a count.
+    /// Adds half a count to the data and fits a Poisson distribution by maximum likelihood.
     fn poisson(x: &[f64], exposures: &[f64]) -> Self {
         Self {
             rate: (x.iter().sum::<f64>() + 0.5) / exposures.iter().sum::<f64>(),
