@@ -9,10 +9,11 @@
 //! also compares the moments of that value. For example, a Gaussian on the logarithm of a degrees-of-freedom parameter
 //! can have the right standard deviation for the logarithm, while the standard deviation of the parameter is a quarter
 //! too small. Jensen uses an approximation without refinement only if no moment changes by more than the [`Policy`]
-//! allows. The comparison adds to each change the number of standard errors that the policy requires as evidence.
+//! allows. Before it compares a change with this limit, the evaluation adds a multiple of the standard error to the
+//! change. The policy sets the multiple.
 //!
 //! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw has most of the weight,
-//! the standard errors are large, so such a draw alone is not evidence.
+//! the standard errors are large, so that a single draw cannot decide the outcome.
 
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
@@ -30,7 +31,7 @@ const GRAIN: usize = 1 << 14;
 pub struct Difference {
     /// The index of the coordinate with the largest difference.
     pub coordinate: usize,
-    /// Whether the difference refers to the reported value whose logarithm or logit is the coordinate.
+    /// Whether the difference refers to the reported value instead of its logarithm or logit.
     pub constrained: bool,
     /// The estimate with importance weights minus the estimate without weights.
     pub value: f64,
@@ -142,8 +143,8 @@ impl Quantity {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
-    /// All compared quantities: one per coordinate, and a second one for each coordinate whose reported value is on
-    /// another scale.
+    /// All compared quantities. Each coordinate has one quantity. A coordinate whose reported value is on another scale
+    /// has a second one.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
     sums: Vec<[Sums; BLOCKS]>,

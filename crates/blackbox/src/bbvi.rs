@@ -1,5 +1,5 @@
-//! Stochastic-gradient variational inference with any estimator, family and optimiser. It averages iterates and has a
-//! stopping rule in nats.
+//! Stochastic-gradient variational inference with any estimator, family and optimiser. The method averages its
+//! iterates, and stops by a rule in nats.
 //!
 //! Iterations are grouped into segments. The average of the iterates in a segment is a candidate result. The method
 //! compares each candidate with the best previous one on matched fresh draws. If a segment improves the ELBO by no more

@@ -126,7 +126,7 @@ impl Fit {
         self.calls.oracle_calls()
     }
 
-    /// Returns whether the stopping rule of the optimiser is met.
+    /// Returns whether the optimiser has converged according to its stopping rule.
     pub fn converged(&self) -> bool {
         self.status.is_converged()
     }
@@ -155,9 +155,9 @@ impl Fit {
             .collect()
     }
 
-    /// Returns the number of known modes that result from the fitted mode by permutations of array elements, including
-    /// the fitted mode itself. All these modes have the same mass, so one of them represents them all. The log evidence
-    /// of the whole posterior is the log evidence of one mode plus the logarithm of the number of modes.
+    /// Returns the number of known modes, including the fitted mode, that differ from the fitted mode only by a
+    /// permutation of array elements. All these modes have the same mass, so one of them represents them all. The log
+    /// evidence of the whole posterior is the log evidence of one mode plus the logarithm of the number of modes.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }

@@ -55,8 +55,8 @@ use crate::settings::Settings;
 /// The settings of linear response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearResponseSettings {
-    /// The number of fixed draws. `None` means the larger of 1024 and four per coordinate (for exact second moments),
-    /// but at most 4096. To bound memory, the number is also limited to 2²³ divided by the number of coordinates.
+    /// The number of fixed draws. `None` means 1024 draws, or four per coordinate if that is more (for exact second
+    /// moments), but at most 4096. To limit memory, the default never exceeds 2²³ divided by the number of coordinates.
     pub draws: Option<usize>,
     /// The largest number of coordinates for which linear response computes the whole Hessian.
     pub dense_limit: usize,
@@ -130,12 +130,13 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// This stream separates the draws from those of certificates, which have the same purpose.
+/// Certificates use the same purpose in the keys of their draws. This stream makes the draws of linear response
+/// different from theirs.
 const STREAM: u64 = 0x4c52 << 32;
 
-/// The largest loss of the ELBO, in nats and beyond noise, that linear response may cause. If the posterior is nearly
-/// Gaussian, linear response improves the ELBO. Otherwise the first-order correction may overshoot, and k̂ does not
-/// detect this, because overdispersed draws have a good k̂.
+/// The largest decrease of the ELBO, in nats and beyond noise, for which the result of linear response is accepted. If
+/// the posterior is nearly Gaussian, linear response improves the ELBO. Otherwise the first-order correction may
+/// overshoot, and k̂ does not detect this, because overdispersed draws have a good k̂.
 const LOSS: f64 = 0.1;
 
 const POLISH: usize = 60;
@@ -391,10 +392,10 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 }
 
 impl Fit {
-    /// Adds the linear response at the mean-field result as a further family, and evaluates it on fresh draws. The
-    /// function chooses this family for the result, because the caller requested its covariances. If the ELBO falls
-    /// clearly, a warning reports the loss. If linear response fails, the fit is unchanged, and a warning states the
-    /// reason. A fit with either warning is not trusted.
+    /// Computes the linear response at the mean-field result, adds it to the fit as a further family, and evaluates it
+    /// on fresh draws. The function chooses this family for the result, because the caller requested its covariances.
+    /// If the ELBO of the family is clearly lower, a warning reports the loss. If linear response fails, the function
+    /// leaves the fit unchanged except for a warning that states the reason. A fit with either warning is not trusted.
     ///
     /// If the fit has no mean-field result, the function does not change it.
     pub fn respond<D: TwiceDifferentiable>(

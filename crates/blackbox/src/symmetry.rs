@@ -7,8 +7,8 @@
 //! the two modes are then equal, even if few draws have visited them.
 //!
 //! If the position of a coordinate differs between the two modes, the search matches the coordinate by its position.
-//! The search sets all other coordinates to zero, which every such map leaves fixed, and matches them by their
-//! gradients, which the map must also preserve.
+//! The search sets all other coordinates to zero, because every such map leaves zero fixed. It matches these
+//! coordinates by their gradients, because the map must also preserve the gradients.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
@@ -46,8 +46,8 @@ pub(crate) struct Labellings {
     /// The number of equivalent modes, including the mode itself. If there are no relabellings, the number is 1.
     pub count: usize,
     pub relabelled: Vec<bool>,
-    /// For each of the other modes, whether it equals the best mode except for signs. If it does, the posterior has two
-    /// answers that differ only in signs.
+    /// For each of the other modes, whether it equals the best mode except for signs. In that case, the posterior has
+    /// two answers that differ only in signs.
     pub mirrored: Vec<bool>,
 }
 
@@ -112,8 +112,9 @@ impl Relabelling {
         out
     }
 
-    /// Returns whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If
-    /// a coordinate by itself has two modes, a summary of one mode is wrong for that coordinate.
+    /// Returns whether the map permutes elements of arrays, and whether the coordinate in which the modes differ most
+    /// is among them. If the coordinate instead has two modes by itself, a summary of one mode would be wrong for that
+    /// coordinate.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
@@ -198,8 +199,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// Returns a map that preserves the gradients of those coordinates whose positions do not determine the map. `sure`
-    /// and `possible` contain the remaining candidates for their images.
+    /// Returns a map that preserves the gradients of the coordinates that could not be matched by position. `sure` and
+    /// `possible` contain the remaining candidates for the images of these coordinates.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];

@@ -1,4 +1,5 @@
-//! A check of families. It compares the maps of a family with finite differences, and its density with its draws.
+//! A check of families. It compares the maps of a family with finite differences. It compares the density of the family
+//! with draws.
 
 use std::fmt;
 
@@ -29,8 +30,8 @@ const DIFFERENCE: f64 = 1e-6;
 const ERRORS: f64 = 5.0;
 const ERRORS_OF_FIXED: f64 = 4.0 * ERRORS;
 
-/// The largest allowed relative error of a standard deviation. Even if the distribution has long tails, the standard
-/// deviation of a few thousand draws has a smaller error.
+/// The largest allowed relative error of a standard deviation. With a few thousand draws, the error of the standard
+/// deviation is smaller than this, even if the distribution has long tails.
 const SHARE: f64 = 0.1;
 
 /// The radius of the balls over which the density is integrated, and the distance of the outer balls from the centre.
@@ -80,8 +81,8 @@ impl std::error::Error for FamilyFault {}
 ///
 /// The check compares the derivatives that the family announces by its [smoothness](Family::smoothness) with finite
 /// differences. It compares the density, the mean, the standard deviations and the entropy with draws. It also checks
-/// that no lane depends on another lane. The check takes about as long as generating 100 000 draws. A family is best
-/// checked in few dimensions, because a wrong map is also wrong there.
+/// that no lane depends on another lane. The check takes about as long as generating 100 000 draws. Check a family in
+/// few dimensions: the check is fast there, and it also finds wrong maps there.
 ///
 /// # Errors
 /// Returns the first wrong value as an error.

@@ -119,8 +119,8 @@ impl Mixture {
         (mean, covariance)
     }
 
-    /// Returns the logarithm of weight times density for each component at the draws (`components × lanes`), and the
-    /// draws standardised by each component.
+    /// Returns, for each component and draw, the logarithm of the component's weight times its density (`components ×
+    /// lanes`). Also returns the draws standardised by each component.
     fn terms(&self, parts: &[Component], z: Lanes<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
         let lanes = z.lanes();
         let mut terms = vec![f64::NEG_INFINITY; parts.len() * lanes];

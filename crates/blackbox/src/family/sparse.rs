@@ -32,7 +32,8 @@ pub struct Sparse {
 
 const LARGEST: usize = 1 << 27;
 
-/// The number of nonzeros above which a column is preconditioned only by the diagonal of its block.
+/// The largest number of nonzeros in a column for which its whole block is used as a preconditioner. For wider columns,
+/// only the diagonal of the block is used.
 const WIDEST: usize = 32;
 
 impl Sparse {
@@ -164,9 +165,9 @@ impl Sparse {
     }
 }
 
-/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X, plus 1 for the diagonal of X.
-/// It therefore has one block for each column of dL. The block of column j, with the rows S, is `Σ[S, S] + e eᵀ /
-/// L²ⱼⱼ`.
+/// The Fisher information at ω. In the moving frame `L (I + X)`, the information is the identity for X, plus 1 for the
+/// diagonal of X. The information for dL therefore has one block for each column of dL. The block of column j, with the
+/// rows S, is `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
 #[derive(Debug)]
 struct Metric {
     omega: Vec<f64>,

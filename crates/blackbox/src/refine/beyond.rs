@@ -1,5 +1,5 @@
-//! Checks for posterior mass that the draws do not reach. The checks look for second moments far from the draws, and
-//! for spikes in the middle of the draws.
+//! Checks for posterior mass that the draws do not reach. They look for second moments far from the draws, and for
+//! spikes in the middle of the draws.
 //!
 //! Draws contain no information about points that they do not reach, and neither do their importance weights, their R̂
 //! or their ESS. A slab that is a thousand times as wide as the fitted spike may contribute most of the variance with a
@@ -37,18 +37,19 @@ const LOOKS: usize = 1024;
 /// distances, because nine tenths of the distances of a centred normal lie within a factor of 31.
 const LOOKS_PER_COORDINATE: usize = 64;
 
-/// The number of points for refined draws, which have cost a hundred times as many gradients. For one of twenty
-/// coordinates, this number of points yields ten distances per factor of forty.
+/// The number of points for the check of refined draws. The draws themselves have cost a hundred times as many
+/// gradients. If there are twenty coordinates, each coordinate has about ten points per factor of forty in distance.
 const LOOKS_OF_REFINED: usize = 4096;
 
 /// The largest number of values (points times coordinates). The density evaluates them in a tenth of a second.
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
-/// The number of points if the cost of an evaluation is unknown. With a solver, a single start takes as many
+/// The number of points if the cost of an evaluation is unknown, as with a solver. A single start takes as many
 /// evaluations.
 const UNKNOWN: usize = 256;
 
-/// The range of [`super::leaps::RANGE`] includes all slabs, and all spikes down to a millionth of the width of a slab.
+/// The range [`super::leaps::RANGE`] covers all slabs. It also covers all spikes that are at least a millionth as wide
+/// as a slab.
 const FURTHEST: f64 = RANGE.1;
 
 /// The number of shells into which the distances from the middle are divided, in each coordinate. Each shell is twice
@@ -77,8 +78,9 @@ fn count<D: LogDensity>(density: &D, least: usize) -> usize {
     wanted.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
-/// Calls back for each point at which b is larger than the standard normal density. The callback receives `p / (Z b)`,
-/// and the same ratio for the normal density, or for `own` if the map does not make the approximation normal.
+/// Calls a function for each point at which b is larger than the standard normal density. The function receives `p / (Z
+/// b)`, and the same ratio for the normal density. If the map does not make the approximation normal, `own` replaces
+/// the normal density.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
     own: Option<&Approximation>,
@@ -121,8 +123,8 @@ fn look<D: LogDensity>(
 pub struct Unreached {
     /// The coordinate that has variance far from the draws, or `None` for a spike in the middle of the draws.
     pub coordinate: Option<usize>,
-    /// The ratio of the missed variance to the variance of the approximation, or the ratio of the mass of the spike to
-    /// the total mass according to the draws.
+    /// For variance, the ratio of the missed variance to the variance of the approximation. For a spike, the ratio of
+    /// its mass to the total mass according to the draws.
     pub share: f64,
 }
 
@@ -165,19 +167,19 @@ pub(super) struct Unanswered {
     /// A lower bound on the ratio of the missed variance to the variance of the draws, or of the missed mass to the
     /// total mass according to the draws.
     pub share: f64,
-    /// Points in the missed mass (`dim × count`). Their share of the chains equals their share of the mass, but they
-    /// are at least [`CHAINS`] chains.
+    /// Points in the missed mass (`dim × count`). The points replace a share of the chains that equals their share of
+    /// the mass, but at least [`CHAINS`] chains.
     pub points: Vec<f64>,
 }
 
 /// Returns the mass or variance of the posterior that the draws `x` miss by more than the sampling error. `x` contains
-/// sets of `dim × lanes` draws, which are equivalent to `effective` independent draws. The comparison of variances
-/// excludes coordinates whose own draws indicate an infinite variance.
+/// sets of `dim × lanes` draws, which are equivalent to `effective` independent draws. The function excludes a
+/// coordinate from the comparison of variances if its draws indicate an infinite variance.
 ///
 /// The comparison uses masses instead of second moments, because the second moments of a long tail depend on the few
-/// most extreme draws. In contrast, if some of the draws have reached a region, the draws have the correct share of
-/// that region. The regions of a coordinate consist of all shells outwards from a shell, or of all shells inwards from
-/// it. A slab or a spike extends over several shells, and a single shell contains too few points for a decision.
+/// most extreme draws. In contrast, once some draws have reached a region, the share of draws in the region is correct.
+/// The regions of a coordinate consist of all shells outwards from a shell, or of all shells inwards from it. A slab or
+/// a spike extends over several shells, and a single shell contains too few points for a decision.
 pub(super) fn unanswered<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
@@ -437,8 +439,8 @@ mod tests {
     /// Returns the relative standard error of the estimated variance that draws miss in a slab of `wide` out of `dim`
     /// coordinates. Half of the points vary one coordinate, and half vary all coordinates. Their log distances y are
     /// uniform. If k coordinates vary together, the points with large `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute.
-    /// The relative variance is the range times `∫ f² / (∫ f)²`. For the squared coordinate of a direction, it is
-    /// multiplied by `3 k / (k + 2)`.
+    /// The relative variance is the range times `∫ f² / (∫ f)²`. The squared coordinate of a random direction
+    /// contributes another factor of `3 k / (k + 2)`.
     fn error_of_looks(dim: usize, wide: usize) -> f64 {
         let k = wide as f64;
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;

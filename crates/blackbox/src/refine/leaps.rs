@@ -6,9 +6,10 @@
 //! temperature, some particles therefore also receive an independent proposal in a uniformly random direction. The
 //! logarithm of the distance is either uniform over twelve powers of ten, or distributed like the distances of the
 //! particles. Proposals alternate between all coordinates together and a single coordinate. The Metropolis–Hastings
-//! rule for independent proposals (Tierney 1994, section 2.3.3) preserves the posterior exactly. Suppose that such a
-//! proposal hits a part of the posterior, of mass w, with probability π. Particles then enter that part about once in
-//! `1/π` proposals, and leave it as rarely as its mass requires, whatever the density in between.
+//! rule for independent proposals (Tierney 1994, section 2.3.3) preserves the posterior exactly. Suppose that a part of
+//! the posterior has mass w, and that a proposal is in this part with probability π. A particle then enters the part
+//! about once in `1/π` proposals. It leaves the part at the rate that the mass w implies. Neither rate depends on the
+//! density between the part and the rest.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -24,12 +25,12 @@ const EVERY: usize = 4;
 /// The natural logarithms of the smallest and the largest proposed distance, in standard deviations: one ten-thousandth
 /// and one hundred million. Proposals are uniform between them. This range extends from a spike of width one millionth
 /// to a whole unit normal, and from a normal to any spike that a Gaussian would not fit first. Half of the proposals
-/// are divided equally over the twelve powers of ten.
+/// are spread evenly over the twelve powers of ten.
 pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 
-/// The range of proposals for densities whose evaluations in the tails may take a thousand times as long, as with a
-/// solver. The upper limit is the range of the particles: six standard deviations for the farthest of a few hundred
-/// draws from the t distribution.
+/// The range of proposals for densities that may take a thousand times as long in the tails, such as those with a
+/// solver. The upper limit is six standard deviations, which is the distance of the farthest of a few hundred draws
+/// from the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
 const STEPS: usize = 16;
