@@ -267,8 +267,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Computes the differences between weighted and unweighted estimates of the mean and the log standard deviation of
-    /// a quantity, optionally without one of the blocks. The difference of means is in standard deviations.
+    /// Computes the weighted estimates of a quantity's mean and log standard deviation, minus the unweighted estimates.
+    /// One block of draws may be left out. The difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);
@@ -343,8 +343,8 @@ mod tests {
         })
     }
 
-    /// The gamma(3, 1) distribution is approximated by a normal distribution of its logarithm, with the same mean ψ(3)
-    /// and standard deviation √ψ′(3).
+    /// The mean ψ(3) and the standard deviation √ψ′(3) of the logarithm of a gamma(3, 1) variable. The test
+    /// approximates this logarithm by a normal distribution with the same moments.
     const OF_LOG_GAMMA: (f64, f64) = (0.922_784_335_098_467, 0.628_430_239_735_434);
 
     fn log_gamma(z: f64) -> f64 {

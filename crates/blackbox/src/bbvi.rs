@@ -5,9 +5,9 @@
 //! compares each candidate with the best previous one on matched fresh draws. If a segment improves the ELBO by no more
 //! than the tolerance, the method halves the step size. After two halvings, a second-order polish on separate draws
 //! ([`crate::certify`]) estimates the improvement that is still possible. The fit has converged only if this
-//! improvement is within the tolerance, including one standard error, because slow progress alone is not evidence of
-//! convergence. For a family without a polish, such as a flow, the fit has converged when smaller and smaller steps no
-//! longer improve the ELBO. The importance weights then show the quality of the draws.
+//! improvement plus one standard error is within the tolerance. Slow progress alone is not evidence of convergence. For
+//! a family without a polish, such as a flow, the fit has converged when smaller and smaller steps no longer improve
+//! the ELBO. The importance weights then show the quality of the draws.
 
 use std::sync::Arc;
 

@@ -51,7 +51,7 @@ pub struct DriverOutput {
     pub calls: Calls,
 }
 
-/// The starts and the fits of the families, as one algorithm.
+/// An algorithm that runs the starts and then fits the families.
 pub struct Driver<'a, D: TwiceDifferentiable> {
     density: &'a D,
     records: Option<&'a Prepared<'a>>,

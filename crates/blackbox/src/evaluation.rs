@@ -34,9 +34,9 @@ fn block(work: Option<u64>) -> usize {
 #[non_exhaustive]
 pub struct Evaluation {
     /// The evidence lower bound in nats, estimated from `log p − log q` over the draws at which this difference is not
-    /// NaN. A draw outside the support of the density has weight zero. If there are such draws, the bound refers to the
-    /// approximation restricted to the support: it is the mean over the draws inside the support, plus the logarithm of
-    /// their share.
+    /// NaN. A draw outside the support of the density has weight zero. If some draws are outside the support, the bound
+    /// refers to the approximation restricted to the support. The bound is then the mean over the draws inside the
+    /// support, plus the logarithm of the share of these draws.
     pub elbo: Estimate,
     /// The importance-weighted lower bound on the log evidence from all draws together (`log mean w`). Its expectation
     /// is at least the ELBO. Its standard error is computed by the delta method.

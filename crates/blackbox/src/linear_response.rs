@@ -395,7 +395,8 @@ impl Fit {
     /// Computes the linear response at the mean-field result, adds it to the fit as a further family, and evaluates it
     /// on fresh draws. The function chooses this family for the result, because the caller requested its covariances.
     /// If the ELBO of the family is clearly lower, a warning reports the loss. If linear response fails, the function
-    /// leaves the fit unchanged except for a warning that states the reason. A fit with either warning is not trusted.
+    /// leaves the fit unchanged except for a warning that states the reason. A fit with one of these warnings is not
+    /// trusted.
     ///
     /// If the fit has no mean-field result, the function does not change it.
     pub fn respond<D: TwiceDifferentiable>(

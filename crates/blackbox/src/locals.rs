@@ -386,9 +386,9 @@ fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// The density is that of the logarithm of a gamma variable with shape a, relative to its mode and in units of the
-    /// standard deviation of Laplace's method. Up to a constant, the log density is `a x − a eˣ`. Its mean is ψ(a) −
-    /// log a, its variance is ψ′(a), and its integral is Γ(a) a^(−a) eᵃ.
+    /// The test density is that of the logarithm of a gamma variable with shape a. Its coordinate is the distance from
+    /// the mode, in standard deviations of Laplace's method. Up to a constant, the log density is `a x − a eˣ`. Its
+    /// mean is ψ(a) − log a, its variance is ψ′(a), and its integral is Γ(a) a^(−a) eᵃ.
     #[test]
     fn moments_of_a_skewed_density_are_its_own() {
         let a: f64 = 20.0;

@@ -61,8 +61,8 @@ const FREEDOM: usize = 5;
 const RISE: f64 = 0.01;
 const PATIENCE: u64 = 6;
 
-/// The weight of the old covariance in the new one, as a number of draws per coordinate. With that many weighted draws,
-/// the old covariance and the covariance of the draws have equal weights.
+/// An iteration averages a component's old covariance with the covariance of the weighted draws. The old covariance
+/// counts as much as this many draws per coordinate.
 const INERTIA: f64 = 2.0;
 
 /// The covariance of a new component is computed from this share of the draws, namely those closest to the component.

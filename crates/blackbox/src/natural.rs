@@ -123,10 +123,10 @@ impl Fitting for NaturalSettings {
     }
 
     /// The fit continues with Newton's method if no step improves the ELBO. It also does so whenever there are enough
-    /// fixed draws to determine a covariance. Along a direction in which mean and covariance change together, the ELBO
-    /// may be fifty times flatter than at a fixed covariance, so that noise hides the gain of a step. In a random walk
-    /// of 60 steps, two scales were wrong by 2 standard deviations, and the ELBO was 0.04 nats below its best value,
-    /// although the estimated distance was 0.005.
+    /// fixed draws to determine a covariance. If mean and covariance change together, the ELBO may be fifty times
+    /// flatter than at a fixed covariance. Noise then hides the gain of a step. In a random walk of 60 steps, two
+    /// scales were wrong by 2 standard deviations, and the ELBO was 0.04 nats below its best value, although the
+    /// estimated distance was 0.005.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         match status {
             Status::Stalled { .. } => true,

@@ -1,7 +1,7 @@
-//! Nested Laplace approximations: first of the local parameters conditional on the global parameters, and then of the
-//! global parameters (Rue, Martino and Chopin, *Approximate Bayesian inference for latent Gaussian models by using
-//! integrated nested Laplace approximations*, 2009, section 3). The method applies to any density whose pattern has
-//! global parameters.
+//! Nested Laplace approximations. The inner approximation is for the local parameters conditional on the global
+//! parameters, and the outer approximation is for the global parameters (Rue, Martino and Chopin, *Approximate Bayesian
+//! inference for latent Gaussian models by using integrated nested Laplace approximations*, 2009, section 3). The
+//! method applies to any density whose pattern has global parameters.
 //!
 //! For given global parameters, Laplace's method approximates the log integral over the local parameters (their log
 //! mass), from their mode and the Hessian at the mode. The result is exact if the local parameters are Gaussian. If the

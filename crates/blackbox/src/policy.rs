@@ -1,8 +1,8 @@
 //! The accuracy that reported numbers must have, and the limits of all checks that follow from it.
 //!
-//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the
-//! checks is a function of the policy in this file, with its derivation. Constants that belong to a single algorithm
-//! are defined and explained in the module of the algorithm.
+//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. This file computes
+//! every limit from the policy, and documents the derivation. Constants that belong to a single algorithm are defined
+//! and explained in the module of the algorithm.
 
 use jensen_math::special::inv_phi;
 use jensen_run::SettingError;
@@ -123,8 +123,8 @@ impl Policy {
     }
 
     /// Returns how much lower, in nats, the ELBO of a mixture may be than the ELBO of another result. Consider a mode
-    /// one standard deviation away whose omission changes the mean by the allowed error. Its share of the mass equals
-    /// this limit, and without it the ELBO is lower by the same number of nats.
+    /// one standard deviation away whose omission changes the mean by the allowed error. The mode's share of the mass
+    /// then equals this limit. An approximation without the mode has an ELBO that is lower by the same number of nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }

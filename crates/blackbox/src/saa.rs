@@ -74,9 +74,9 @@ impl SaaSettings {
         within_memory(self.max_draws, dim)
     }
 
-    /// Returns the number of draws for the largest stage if the ELBO is `remaining` nats from its optimum. Twice as
-    /// many draws would halve this distance in theory and reduce it by a third in practice, which may bring it within
-    /// the tolerance.
+    /// Returns the number of draws for the largest stage if the ELBO is `remaining` nats from its optimum. The function
+    /// allows twice as many draws if they could bring the distance within the tolerance. Twice as many draws halve the
+    /// distance in theory, and reduce it by a third in practice.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)

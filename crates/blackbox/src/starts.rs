@@ -1,11 +1,11 @@
 //! Several short fits from different starting points, of which the driver keeps the best.
 //!
 //! Every start is a mean-field fit on the same few draws, so the ELBOs of the starts are directly comparable. For most
-//! of its path, a start uses even fewer draws. A start ends early if it reaches the optimum of an earlier start. Its
-//! initial spread is computed from the curvature of the density (and is at most 1), so that extreme scales do not put
-//! the first draws outside the range of the density. A start maximises the ELBO instead of the density, because the
-//! density of a centred hierarchy has no finite mode, whereas its ELBO has an optimum. If starts end in different
-//! optima with comparable ELBOs, the posterior has several modes.
+//! of its path, a start uses even fewer draws. A start ends early if it reaches the optimum of an earlier start. The
+//! initial spread of a start is computed from the curvature of the density and is at most 1. With larger spreads, the
+//! density could overflow at the first draws if scales are extreme. A start maximises the ELBO instead of the density,
+//! because the density of a centred hierarchy has no finite mode, whereas its ELBO has an optimum. If starts end in
+//! different optima with comparable ELBOs, the posterior has several modes.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -34,8 +34,8 @@ impl Fit {
     /// weights have too heavy a tail, or change a mean or a standard deviation; the density is not finite everywhere,
     /// or does not decrease in its tails; the starts disagree; or a check after the fit has failed. Refined draws that
     /// have mixed do not depend on the weights of the approximation, so only the last three of these reasons apply to
-    /// them. Chains that started in one mode cannot show whether there is another mode unless they have visited it, and
-    /// chains in an improper posterior can appear to mix.
+    /// them. Even mixed draws do not refute these reasons: chains may never have visited another mode, and chains in an
+    /// improper posterior can appear to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
@@ -95,7 +95,7 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// Returns an objection if the log evidence of the refined draws is below an ELBO, which shows that the draws miss
+    /// Returns an objection if the log evidence of the refined draws is below an ELBO. In that case, the draws miss
     /// mass. The log evidence of the whole posterior is at least the ELBO. If the draws cover only a part of the
     /// posterior, their log evidence is smaller by the negative logarithm of the part's share. The function objects
     /// only if the missing share exceeds the policy's limit by more than a margin for sampling errors.

@@ -88,8 +88,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// Returns whether to try the richer family after a conditionally structured Gaussian has failed its checks. The
-    /// driver tries the richer family if the conditionally structured Gaussian found no mode, if its fit is too far
-    /// from the posterior for a refinement to start there, or if no refinement follows.
+    /// driver tries the richer family in three cases: the conditionally structured Gaussian found no mode, its fit is
+    /// too far from the posterior for a refinement, or no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement can start from any approximation that overlaps the posterior. Without a refinement, the result

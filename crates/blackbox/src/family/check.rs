@@ -79,10 +79,10 @@ impl std::error::Error for FamilyFault {}
 
 /// Checks a family at one of its members, which is close to a [diagonal](Family::diagonal) one.
 ///
-/// The check compares the derivatives that the family announces by its [smoothness](Family::smoothness) with finite
-/// differences. It compares the density, the mean, the standard deviations and the entropy with draws. It also checks
-/// that no lane depends on another lane. The check takes about as long as generating 100 000 draws. Check a family in
-/// few dimensions: the check is fast there, and it also finds wrong maps there.
+/// The [smoothness](Family::smoothness) of the family states which derivatives it provides. The check compares these
+/// derivatives with finite differences. It compares the density, the mean, the standard deviations and the entropy with
+/// draws. It also checks that no lane depends on another lane. The check takes about as long as generating 100 000
+/// draws. Check a family in few dimensions: the check is fast there, and it also finds wrong maps there.
 ///
 /// # Errors
 /// Returns the first wrong value as an error.

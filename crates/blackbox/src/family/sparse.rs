@@ -132,8 +132,8 @@ impl Sparse {
         self.root_transposed_times(omega, grad.as_slice(), grad.lanes())
     }
 
-    /// Computes `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j`, where `out` is the part of a parameter vector that
-    /// belongs to the factor.
+    /// Computes `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j`. `out` contains the elements of the factor within a
+    /// parameter vector.
     fn add_products(&self, a: &[f64], b: &[f64], lanes: usize, weight: f64, out: &mut [f64]) {
         let (d, row) = (self.dim(), |x, i: usize| -> &[f64] {
             let x: &[f64] = x;

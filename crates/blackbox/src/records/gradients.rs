@@ -56,11 +56,11 @@ use crate::reduce::axpy;
 ///   remains. The even part never varies more than the gradient itself, whereas the remainder of an expansion can vary
 ///   more. For a linear predictor, the estimator uses the product, because its cost is negligible.
 ///
-/// The estimator `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one
-/// linear predictor, ηₙ is normal under a mean-field q, with mean `Aₙμ` and variance `Aₙ²σ²`. The expectations that the
-/// approximation needs are then integrals over one dimension: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']` and `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ
-/// E[ℓₙ'']`. The terms that depend on the draw then cancel for the batch. What remains is a SAGA table of the two
-/// expectations. The estimator still samples the prior, with its expansion.
+/// The estimator `joint-exact` is a variant of `joint` that uses the likelihood itself instead of an expansion. If the
+/// likelihood has one linear predictor, ηₙ is normal under a mean-field q, with mean `Aₙμ` and variance `Aₙ²σ²`. The
+/// expectations that the approximation needs are then integrals over one dimension: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']` and
+/// `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The terms that depend on the draw then cancel for the batch. What remains is
+/// a SAGA table of the two expectations. The estimator still samples the prior, with its expansion.
 ///
 /// The estimator `joint-paper` has none of these differences (see the module `literal`).
 ///

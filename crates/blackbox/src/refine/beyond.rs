@@ -1,5 +1,5 @@
-//! Checks for posterior mass that the draws do not reach. They look for second moments far from the draws, and for
-//! spikes in the middle of the draws.
+//! Checks for posterior mass that the draws do not reach. The module looks for second moments far from the draws, and
+//! for spikes in the middle of the draws.
 //!
 //! Draws contain no information about points that they do not reach, and neither do their importance weights, their R̂
 //! or their ESS. A slab that is a thousand times as wide as the fitted spike may contribute most of the variance with a
@@ -8,8 +8,9 @@
 //! Either all coordinates vary together, or one coordinate varies and the others come from a standard normal. The
 //! density b of this mixture is known. Consider the points at which b is larger than the standard normal density. The
 //! means of `p / (Z b)` and of `x² p / (Z b)` over these points are unbiased estimates of the mass and the second
-//! moment that the posterior has there. Jensen compares an approximation with these estimates before it trusts the
-//! approximation ([`beyond`]), and it compares refined draws with them after the draws have mixed ([`unanswered`]).
+//! moment that the posterior has there. Jensen compares the draws of an approximation with these estimates before it
+//! trusts the approximation ([`beyond`]). It also compares refined draws with these estimates, after the draws have
+//! mixed ([`unanswered`]).
 //!
 //! The distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5).
 //! Each point by itself is uniform. The gaps between n points are at most 2.7/n of the range, so the points cannot miss

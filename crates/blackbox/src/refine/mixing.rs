@@ -125,8 +125,8 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// Returns the worse of the diagnostics of a quantity and of its squared distance from its mean. The spread of the
-    /// quantity must therefore also have mixed.
+    /// Computes the diagnostics of a quantity and those of its squared distance from its mean, and returns the worse of
+    /// the two. The draws are good only if the spread of the quantity has also mixed.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }

@@ -1,10 +1,11 @@
 //! Refinement of an approximation. The result is a set of posterior draws, and an assessment of the approximation.
 //!
-//! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly standard normal, and one call
-//! of the density evaluates hundreds of particles. Independent populations of particles start from a widened
-//! approximation and move to the posterior through a sequence of temperatures. Hamiltonian transitions then move the
-//! particles until their draws have mixed. Only the starting points and the coordinates of the method come from the
-//! variational approximation. The evidence measures the quality of the approximation: `KL(q‖p) = log Z − ELBO`.
+//! The refinement uses coordinates in which the fitted Gaussian is standard normal. In these coordinates, the posterior
+//! is nearly standard normal. One call of the density evaluates hundreds of particles. Independent populations of
+//! particles start from a widened approximation and move to the posterior through a sequence of temperatures.
+//! Hamiltonian transitions then move the particles until their draws have mixed. Only the starting points and the
+//! coordinates of the method come from the variational approximation. The evidence measures the quality of the
+//! approximation: `KL(q‖p) = log Z − ELBO`.
 //!
 //! Tempering is followed by stationary phases of 16, 32, 64, … transitions. Each phase chooses coordinates and a step
 //! size from the draws of the previous phase, and keeps both while it records draws. The method assesses each phase

@@ -1,4 +1,5 @@
-//! Square roots of covariances. They map positions with unit variances to positions of a family or of particles.
+//! Square roots of covariances. A root maps positions with unit variances to positions with the covariance of a family
+//! or of particles.
 
 use jensen_math::simd::LANES;
 

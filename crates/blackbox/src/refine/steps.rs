@@ -1,4 +1,4 @@
-//! Steps of positions and momenta, each computed in one pass over its inputs.
+//! Steps of positions and momenta. Each step reads its inputs only once.
 //!
 //! Each step moves all coordinates independently between two half kicks of the momenta. Straight moves with kicks by
 //! the gradient are leapfrog steps. For a standard normal in d coordinates, the energy error of leapfrog steps requires

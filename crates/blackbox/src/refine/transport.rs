@@ -73,8 +73,8 @@ impl TransportMap {
 
     /// Creates the map from sets of particles, in which the first `globals` rows are the global parameters. `effective`
     /// is the equivalent number of independent particles. With `effective`, the map contains the dependence between
-    /// global parameters, and also transforms local parameters with long tails. Without it, the map transforms only the
-    /// global parameters, each of them independently.
+    /// global parameters, and also transforms local parameters with long tails. Without `effective`, the map transforms
+    /// only the global parameters, each of them independently.
     pub(super) fn of_globals(
         x: &[f64],
         shape: (usize, usize),
@@ -165,8 +165,8 @@ impl TransportMap {
     }
 
     /// Returns the map as two lists of numbers. The first list contains the transforms of single rows. The second list
-    /// starts with the number of rows in the conditional map and the number of global parameters among them, followed
-    /// by the conditional map itself.
+    /// contains the number of rows in the conditional map, then the number of global parameters among these rows, and
+    /// then the conditional map itself.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
             let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];

@@ -74,9 +74,9 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
 /// than independent particles would be by chance. Such a root suffices if the map already has the structure of the
 /// posterior, and its cost is proportional to the dimension.
 ///
-/// With γ coordinates per particle, the eigenvalues of correlations above the noise edge `(1 + √γ)²` are corrected for
-/// their upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population
-/// models*, Journal of Multivariate Analysis 97, 2006).
+/// The noise edge is `(1 + √γ)²`, where γ is the number of coordinates per particle. The function corrects eigenvalues
+/// of the correlation matrix above this edge for their upward bias (Baik and Silverstein, *Eigenvalues of large sample
+/// covariance matrices of spiked population models*, Journal of Multivariate Analysis 97, 2006).
 pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let count = lanes * times;
     let dim = x.len() / count;

@@ -421,8 +421,8 @@ mod tests {
         NoiseSource::new(3, Simd::detect())
     }
 
-    /// Computes products with B from its definition. Inside the region, the step of an explicit Hessian solves `B s =
-    /// g`.
+    /// Computes products with the matrix B from the definition of B. Inside the region, the step of an explicit Hessian
+    /// solves `B s = g`.
     fn residual<D: TwiceDifferentiable>(density: &D, omega: &[f64], explicit: &Explicit) -> f64 {
         let dim = density.dim();
         let g: Vec<f64> = (0..2 * dim).map(|i| (i as f64 * 0.7).cos()).collect();

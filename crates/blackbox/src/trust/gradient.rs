@@ -35,8 +35,9 @@ pub(crate) struct Gradient {
 }
 
 impl Gradient {
-    /// Averages the gradients of the groups. A gradient that is longer than [`LONGEST`] times the median length is
-    /// shortened to that length, because a plain mean that a few draws in the tails dominate is not a useful direction.
+    /// Averages the gradients of the groups. Before averaging, the function shortens gradients that are longer than
+    /// [`LONGEST`] times the median length. Otherwise a few draws in the tails could dominate the mean, which would not
+    /// be a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,

@@ -29,9 +29,9 @@
 //!   standard deviations, log scales times √2). With this metric, ½‖s‖² is close to the Kullback–Leibler divergence of
 //!   a step, and no result depends on the units of the data. This is the method of the paper after a linear change of
 //!   variables at every iterate.
-//! * **Acceptance**: in the test of a step and in Inequalities 11 and 13, m′ is replaced by `m̃ = m′ max(1 − v/‖g‖²,
-//!   0.001)`, where v is the squared noise of g according to the jackknife. The reason is that steps do not achieve the
-//!   gains that a noisy gradient predicts. TrustVI may therefore accept a step that gains less than `η m′`.
+//! * **Acceptance**: in the test of a step and in Inequalities 11 and 13, `m̃ = m′ max(1 − v/‖g‖², 0.001)` replaces m′.
+//!   Here v is the squared noise of g according to the jackknife. TrustVI makes this correction because steps do not
+//!   achieve the gains that a noisy gradient predicts. TrustVI may therefore accept a step that gains less than `η m′`.
 //! * **Sample sizes** are those of the last step, doubled or halved according to the inequalities, up to a limit. The
 //!   assessment of most steps uses fewer draws than Inequality 11 requires, so Lemma 1 does not hold for each step.
 //! * **Gradients** are means over groups of draws, and no group has more than four times the weight of the median

@@ -13,8 +13,8 @@
 //!
 //! If N_k was too small, the paper doubles it only for the *next* iteration, so a step may be accepted with fewer draws
 //! than Inequality 11 requires. However, Algorithm 1 requires the inequality to hold. This implementation ensures that
-//! it does. The paper has no upper limit for N. This implementation rejects a step for which
-//! [`TrustSettings::max_draws`] draws do not suffice, which Lemma 1 always allows. The quantities ‖∇L‖, L and κ_H in
+//! it does. The paper has no upper limit for N. This implementation rejects a step if [`TrustSettings::max_draws`]
+//! draws do not suffice for it. Lemma 1 always allows the rejection of a step. The quantities ‖∇L‖, L and κ_H in
 //! Inequality 13 cannot be observed, so they are estimated as in [`Trust`](super::Trust). The paper has no stopping
 //! rule. This implementation ends when two consecutive Newton steps inside the region predict gains of no more than the
 //! tolerance.

@@ -26,8 +26,8 @@ pub(crate) struct Situation {
 /// − τ₂δ²)/w − 2 log(w/(τ₁δ²))`, which changes from positive to negative at most once over the range. Bisection finds
 /// the zero.
 ///
-/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies if δ is at most δₖ⁻ of Equation 3. The inequality
-/// contains ‖∇L‖, L and κ_H, which cannot be observed (see [`Situation`] for their estimates).
+/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies if δ is at most δₖ⁻ of Equation 3. The quantities ‖∇L‖,
+/// L and κ_H in the inequality cannot be observed, so the function uses estimates (see [`Situation`]).
 ///
 /// The number is known only after the step, so it determines the size of the next assessment (see
 /// [`next_change_draws`]).
