@@ -150,7 +150,8 @@ pub trait Posterior: Sync {
         1
     }
 
-    /// Computes the unconstrained point at which the parameters have the values that `lookup` returns for their names.
+    /// Computes the unconstrained point for given parameter values. The function calls `lookup` with the name of each
+    /// parameter to obtain its value.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another number of elements or violates its constraint.

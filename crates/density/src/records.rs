@@ -154,9 +154,10 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Replaces the contents of `coordinates` with the few coordinates on which the likelihood of `batch` depends, in
-    /// ascending order and without repetition. Returns `false` if there are many such coordinates or if they are
-    /// unknown. The default implementation returns `false`. A model must return the same Boolean value for every batch.
+    /// Determines the coordinates on which the likelihood of `batch` depends. If there are few of them, the function
+    /// writes them to `coordinates`, in ascending order and without repetition, and returns `true`. Returns `false` if
+    /// there are many such coordinates or if they are unknown. The default implementation returns `false`. A model must
+    /// return the same Boolean value for every batch.
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         let _ = (batch, coordinates);
         false
