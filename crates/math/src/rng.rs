@@ -24,7 +24,7 @@ impl Purpose {
         Self(0x811c_9dc5).fold(name)
     }
 
-    /// Creates a purpose within this purpose, with its own name.
+    /// Creates a purpose with its own name within this purpose.
     pub const fn fold(self, name: &str) -> Self {
         // FNV-1a over the name and a terminator, so that the name parts ("a", "bc") and ("ab", "c") give different
         // hashes.

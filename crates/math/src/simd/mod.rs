@@ -3,8 +3,8 @@
 //! Every kernel is written once in terms of [`F64x8`]. Three types implement it: one 512-bit register (AVX-512), two
 //! 256-bit registers (AVX2 with FMA) and a plain array. The first two give bitwise identical results in every
 //! operation, except for the payloads of NaN. The array gives the same results, except for fused multiply-adds on
-//! processors without this instruction. There, the array also rounds the product, so the results agree only up to
-//! rounding.
+//! processors without this instruction. On such processors, the array also rounds the product, so the results agree
+//! only up to rounding.
 //!
 //! There are two ways to call a generic `#[inline(always)]` function. [`simd_fn!`](crate::simd_fn) compiles the
 //! function three times, and a [`Simd`] value selects the instance. The [`Kernel`] trait and [`Simd::run`] do the same

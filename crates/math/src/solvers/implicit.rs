@@ -18,7 +18,8 @@ use super::{Differentiable, Point, System};
 use crate::simd_fn;
 use num_complex::Complex64;
 
-/// A share of an interval that is so short that the states change only negligibly if the start is consistent.
+/// A very short share of an interval. If the initial values are consistent, the states change only negligibly over this
+/// share.
 const INSTANT: f64 = 1e-8;
 
 /// The largest jump of a state at the start, relative to the larger of the state's absolute value and 1.
@@ -231,8 +232,9 @@ impl Radau<'_> {
         }
     }
 
-    /// Multiplies the negated weights of the stages by derivatives of the residuals. With `parameters`, the derivatives
-    /// are with respect to the states at the start and the parameters. Without it, they are with respect to the stages.
+    /// Multiplies the negated weights of the stages by derivatives of the residuals. If `parameters` is given, the
+    /// derivatives are with respect to the states at the start and the parameters. If `parameters` is `None`, the
+    /// derivatives are with respect to the stages.
     pub(super) fn products_of_both(
         &mut self,
         system: &mut dyn Differentiable,

@@ -2,10 +2,9 @@
 //! (1974). The integrand is evaluated for all lanes at once.
 //!
 //! Each node is a row of six numbers. The abscissa is `x = a₀·a + b₀·b + c₀`, the signed distance to the nearer limit
-//! is `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The abscissas therefore depend on the limits
-//! a and b in the same way as on parameters, so derivatives with respect to the limits need no special treatment. The
-//! rule halves the distance between nodes until the sum converges. The number of halvings is called the level. It
-//! differs between lanes.
+//! is `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The abscissas are therefore functions of the
+//! limits a and b, so derivatives with respect to the limits need no special treatment. The rule halves the distance
+//! between nodes until the sum converges. The number of halvings is called the level. It differs between lanes.
 
 use super::{Differentiable, Point, System};
 

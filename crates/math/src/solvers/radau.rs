@@ -5,7 +5,7 @@
 //! RADAU5 (Hairer and Wanner, IV.8). The iterations start from the extrapolated polynomial of the previous step (IV.8,
 //! "starting values").
 //!
-//! The order of the error estimate is the number of stages plus one, while the order of the step is up to twice the
+//! The order of the error estimate is the number of stages plus one. The order of the step itself is nearly twice the
 //! number of stages. As in the code RADAU, the solver therefore does not compare the estimate with the tolerance
 //! itself. It divides the tolerance by ten and raises the result to the power of the ratio of the two orders. For a
 //! tolerance of 1e-8 and five stages, this limit is 1.6e-6.

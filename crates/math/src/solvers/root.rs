@@ -9,8 +9,8 @@
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// If a Newton step reduces ‖f‖² by a smaller factor than this, rounding is assumed to limit the step. Near a root of
-/// any order, the reduction is larger.
+/// If ‖f‖² after a Newton step is more than this fraction of ‖f‖² before the step, rounding is assumed to limit the
+/// step. Near a root of any order, the fraction is smaller.
 const SHARPER: f64 = 0.25;
 
 const SHORTEST: f64 = 1e-6;

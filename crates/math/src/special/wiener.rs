@@ -9,9 +9,9 @@ const SHORT: f64 = 0.4;
 /// The number of terms that are summed in either series. Further terms are negligible.
 const TERMS: i32 = 9;
 
-/// Consider a Wiener process that starts at `w` and leaves the interval (0, 1) through 0. The function returns
-/// derivatives of the given orders, with respect to `w`, of the density of its exit time at `x`. The results are
-/// scaled: multiply them by the exponential of the returned number.
+/// Consider a Wiener process that starts at `w` and leaves the interval (0, 1) through 0. The function evaluates the
+/// density of the exit time at `x`, and returns its derivatives of the given orders with respect to `w`. The results
+/// are scaled: multiply them by the exponential of the returned number.
 fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) {
     if x < SHORT {
         let root = x.sqrt();
