@@ -320,7 +320,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// Every ten evaluations, requests a certificate if matched draws show no gain since the last check.
+    /// After every ten evaluations, the function compares the ELBO with that of the last check on matched draws. If
+    /// there is no gain, the function requests a certificate.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

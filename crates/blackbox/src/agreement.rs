@@ -9,7 +9,7 @@
 //! also compares the moments of that value. For example, a Gaussian on the logarithm of a degrees-of-freedom parameter
 //! can have the right standard deviation for the logarithm, while the standard deviation of the parameter is a quarter
 //! too small. Jensen uses an approximation without refinement only if no moment changes by more than the [`Policy`]
-//! allows. Before it compares a change with this limit, the evaluation adds a multiple of the standard error to the
+//! allows. Before the evaluation compares a change with the limit, it adds a multiple of the standard error to the
 //! change. The policy sets the multiple.
 //!
 //! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw has most of the weight,
@@ -68,7 +68,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// The result of an evaluation that has no finite weights.
+    /// The value for an evaluation in which no weight is finite.
     pub const UNKNOWN: Self = Self {
         mean: Difference::UNKNOWN,
         sd: Difference::UNKNOWN,

@@ -7,7 +7,7 @@
 //! ([`crate::certify`]) estimates the improvement that is still possible. The fit has converged only if this
 //! improvement plus one standard error is within the tolerance. Slow progress alone is not evidence of convergence. For
 //! a family without a polish, such as a flow, the fit has converged when smaller and smaller steps no longer improve
-//! the ELBO. The importance weights then show the quality of the draws.
+//! the ELBO. For such families, the importance weights show the quality of the draws.
 
 use std::sync::Arc;
 

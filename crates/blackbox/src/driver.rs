@@ -5,9 +5,9 @@
 //! first family have too heavy a tail, or if weighting changes a mean or a standard deviation. If there are at least
 //! 100 coordinates and few global parameters, the first richer family is the conditionally structured Gaussian. This
 //! family usually takes less time than others. It is also the best starting point for a refinement, unless its fit ends
-//! far from the posterior. The driver fits each family by the methods of its [plan](Method::plan), one after another:
-//! if a method fails, the next method continues. All stages are steps of a single [`Algorithm`], so budgets, traces and
-//! checkpoints apply to all of them.
+//! far from the posterior. The driver fits each family by the methods of its [plan](Method::plan). If a method fails,
+//! the next method continues. All stages are steps of a single [`Algorithm`], so budgets, traces and checkpoints apply
+//! to all of them.
 //!
 //! Minibatch methods follow the same sequence of stages. If there are many records, the driver computes the starts and
 //! the starting point of a richer family from a sample of the records (see [`Prepared`]).

@@ -33,10 +33,10 @@ fn block(work: Option<u64>) -> usize {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation {
-    /// The evidence lower bound in nats, estimated from `log p − log q` over the draws at which this difference is not
-    /// NaN. A draw outside the support of the density has weight zero. If some draws are outside the support, the bound
-    /// refers to the approximation restricted to the support. The bound is then the mean over the draws inside the
-    /// support, plus the logarithm of the share of these draws.
+    /// The evidence lower bound in nats, estimated as the mean of `log p − log q`. Draws for which this difference is
+    /// NaN are ignored. A draw outside the support of the density has weight zero. If some draws are outside the
+    /// support, the bound refers to the approximation restricted to the support. The bound is then the mean over the
+    /// draws inside the support, plus the logarithm of the share of these draws.
     pub elbo: Estimate,
     /// The importance-weighted lower bound on the log evidence from all draws together (`log mean w`). Its expectation
     /// is at least the ELBO. Its standard error is computed by the delta method.
@@ -161,8 +161,9 @@ fn weigh<D: LogDensity>(
 }
 
 /// Evaluates `omega` on `draws` fresh draws. While k̂ remains uncertain, the function evaluates 2, 4 and 8 times that
-/// number. If k̂ is then close to its limit, it evaluates 32 times that number (in up to 400 dimensions). The function
-/// also adds draws until they show whether the weights change a mean or a standard deviation by too much.
+/// number. If k̂ is still close to its limit after that, the function evaluates 32 times that number (in up to 400
+/// dimensions). The function also adds draws until they show whether the weights change a mean or a standard deviation
+/// by too much.
 ///
 /// An uncertain k̂ can lead to a wrong acceptance as well as to a wrong rejection. With a few thousand draws, k̂ has a
 /// standard error above 0.1, so a funnel may pass the check by chance. The tail is fitted to the few per cent of draws
@@ -182,8 +183,8 @@ pub fn evaluate<D: LogDensity>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
     None,
-    /// The fit of a richer family follows. It costs less than an evaluation that proves the failure of the present
-    /// family.
+    /// The fit of a richer family follows. Fitting it costs less than proving by further draws that the present family
+    /// has failed.
     Richer,
     /// A refinement follows. It costs less than an evaluation of more than [`NUMBERS`] values (counting at least
     /// [`UNKNOWN`] coordinates).

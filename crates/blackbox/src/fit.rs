@@ -18,7 +18,7 @@ use crate::symmetry::Labellings;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fit {
-    /// All fitted families in the order of their fits, each with its evaluation.
+    /// The results of all fitted families, in the order in which they were fitted.
     pub families: Vec<FamilyResult>,
     /// The index of the chosen family in `families`.
     pub chosen: usize,
@@ -162,9 +162,9 @@ impl Fit {
         self.labellings.count
     }
 
-    /// Returns whether the fit can be trusted. A fit is trusted if the starts agree, and if either its approximation
-    /// passes its checks or its refined draws have mixed. An approximation passes its checks if the optimiser has
-    /// converged, k̂ is within its limit, and every draw has a finite density.
+    /// Returns whether the fit can be trusted. A fit is trusted if its starts agree, and if its approximation passes
+    /// all checks or its refined draws have mixed. An approximation passes its checks if the optimiser has converged,
+    /// k̂ is within its limit, and every draw has a finite density.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }

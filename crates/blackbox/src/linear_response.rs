@@ -24,11 +24,11 @@
 //! F is the average over fixed draws with matched moments. Linear response first minimises F, because the formula is
 //! valid only at an optimum. If there are at most [`LinearResponseSettings::dense_limit`] coordinates, the code
 //! computes the 2d × 2d Hessian from Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws. The
-//! result is then a full-rank Gaussian. If there are more coordinates, or if coordinates are chosen, the code does not
-//! compute the matrix, but solves one linear system per chosen coordinate by conjugate gradients. The result is then a
-//! low-rank Gaussian: the mean-field Gaussian in which the covariance of the chosen coordinates is replaced. Draws of
-//! either Gaussian give standard deviations and quantiles of constrained and generated quantities. They include the
-//! curvature of the transforms, which the delta method would linearise.
+//! result is then a full-rank Gaussian. If there are more coordinates, or if the caller chooses coordinates, the code
+//! does not compute this matrix. Instead, it solves one linear system per chosen coordinate by conjugate gradients. The
+//! result is then a low-rank Gaussian: the mean-field Gaussian in which the covariance of the chosen coordinates is
+//! replaced. Draws of either Gaussian give standard deviations and quantiles of constrained and generated quantities.
+//! They include the curvature of the transforms, which the delta method would linearise.
 //!
 //! Σ is a correction of first order in the perturbation, so it corrects neither a wrong mean nor a mode that was not
 //! found.
@@ -130,8 +130,8 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// Certificates use the same purpose in the keys of their draws. This stream makes the draws of linear response
-/// different from theirs.
+/// Certificates use the same purpose in the keys of their draws. Because of this stream, linear response uses other
+/// draws than certificates.
 const STREAM: u64 = 0x4c52 << 32;
 
 /// The largest decrease of the ELBO, in nats and beyond noise, for which the result of linear response is accepted. If

@@ -1,8 +1,8 @@
 //! Fits of mixtures by adaptive importance sampling.
 //!
 //! Each iteration draws from the current mixture and weights the draws by the density. Half of the draws have the tails
-//! of a t distribution. The components share each draw in proportion to their densities. The iteration then sets the
-//! weight, mean and covariance of each component to the moments of its share of the weighted draws. This is a step of
+//! of a t distribution. The components share each draw in proportion to their densities. The iteration then computes
+//! the weight, mean and covariance of each component from its share of the weighted draws. This is a step of
 //! expectation maximisation on KL(p‖q), so that the mixture covers all mass that the draws reach (Cappé, Douc, Guillin,
 //! Marin and Robert 2008). While the mixture has fewer than K components, iterations add components where the weights
 //! are largest, with the covariance of the surrounding draws (Raftery and Bao 2010, section 3.2). The next iteration

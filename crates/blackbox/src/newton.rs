@@ -2,7 +2,7 @@
 //! gradients in the metric of the family's Fisher information.
 //!
 //! Each iteration minimises the model `m(s) = gᵀs + ½ sᵀHs` over `‖s‖_P ≤ δ`, using exact Hessian-vector products. The
-//! conjugate gradients stop inside the region when the residual is small, or else on its boundary. At negative
+//! conjugate gradients stop when the residual is small or when they reach the boundary of the region. At negative
 //! curvature, they follow the direction to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000, algorithm
 //! 7.5.1, whose recurrences give P-norms without P). The method accepts a step if the objective falls by at least a
 //! tenth of the decrease that the model predicts. It rejects a step to a point whose objective is not finite. The

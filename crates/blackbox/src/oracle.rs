@@ -165,7 +165,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Lanes::new(&self.z, self.family.dim(), lanes)
     }
 
-    /// Computes the log density at the draws of the member with parameters `omega`, generated from `noise`.
+    /// Computes the log density at draws of the member with parameters `omega`. The draws are generated from `noise`.
     pub fn log_density(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         self.prepare(omega, noise);
         let mut values = vec![0.0; noise.lanes()];
@@ -175,8 +175,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         values
     }
 
-    /// Computes `log p − log q` at the draws of the member with parameters `omega`, generated from `noise`. These are
-    /// the log importance weights, and their mean is an estimate of the ELBO.
+    /// Computes `log p − log q` at draws of the member with parameters `omega`. The draws are generated from `noise`.
+    /// These are the log importance weights, and their mean is an estimate of the ELBO.
     pub fn log_weights(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut weights = self.log_density(omega, noise);
         let mut log_q = vec![0.0; noise.lanes()];

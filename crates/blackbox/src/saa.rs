@@ -107,7 +107,8 @@ impl SaaSettings {
 const DRAWS_A_ROW: usize = 4;
 const MOST_FIRST: usize = 2048;
 
-/// Returns whether the first stage has enough draws for a covariance that other draws would reproduce.
+/// Returns whether the first stage has enough draws to determine a covariance. With fewer draws, other draws would give
+/// a different covariance.
 pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }

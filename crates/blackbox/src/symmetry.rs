@@ -22,7 +22,7 @@ use crate::starts::{OtherMode, StartOutcome, best_start};
 /// tries the pairs one after another.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
-/// The largest difference between the log standard deviations of a coordinate and of its image.
+/// The log standard deviations of a coordinate and its image may differ by at most this amount.
 const ALIKE: f64 = 0.7;
 
 /// The largest distance between the image of a mode and the matching mode, in standard deviations of any coordinate.

@@ -86,8 +86,8 @@ impl Fit {
             .chain(self.out_of_reach())
     }
 
-    /// Returns whether the components of the approximation have about the mass that the ELBO of the mode predicts. The
-    /// importance weights then show whether that mass is right.
+    /// Returns whether the components of the approximation have about the mass that the ELBO of the mode predicts. If
+    /// they have, the importance weights show whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -240,8 +240,8 @@ impl Fit {
 const VISITED: f64 = 0.25;
 
 /// Returns whether refined draws show that chains move to another mode and back. Membership of the mode must mix like
-/// any other quantity, and every population must have visited the mode. In addition, the share of time that all
-/// populations spent there must be close to the share that the ELBO of the mode predicts.
+/// any other quantity, and every population must have visited the mode. In addition, the share of all draws that are in
+/// the mode must be at least [`VISITED`] times the share that the mode's ELBO predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();

@@ -56,8 +56,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// Returns the richer family that the policy allows, if there is one. A single coordinate has no richer family.
-    /// Minibatch methods have none if a full covariance has too many parameters. In such dimensions, a low-rank fit
-    /// with a few factors rarely passes the checks, and it takes twice as long.
+    /// Minibatch methods have none if a full covariance has too many parameters. In high dimensions, a low-rank fit
+    /// with a few factors rarely passes the checks, and it doubles the time of a fit.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,

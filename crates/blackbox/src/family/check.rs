@@ -16,8 +16,8 @@ const LANES: usize = 6;
 
 const DRAWS: usize = 1 << 16;
 
-/// Half the distance between the two points of a central difference. The truncation error is about the square of this
-/// number, and the rounding error is about the machine precision divided by this number.
+/// Half the distance between the two points of a central difference. The truncation error of the difference is about
+/// the square of this number. The rounding error is about the machine precision divided by this number.
 const STEP: f64 = 1e-5;
 
 /// The largest allowed error of a difference, relative to the largest value of the map. Rounding and curvature cause

@@ -13,15 +13,15 @@
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
-//! If a local parameter has a skewness g, [`h(ε)`](skew) replaces ε. In the family of the paper, all g are zero.
-//! Without skewness, the conditional precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`. Its factor L
-//! is sparse if the density has few nonzero second derivatives between local parameters. The means, the logarithms of
-//! the scales and the regression coefficients are weighted sums of features of x. The features are the constant 1, the
-//! function `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, and products of `s(x) = x / √(1 + x²/c²)`. The function h equals x over
-//! almost the whole range of a normal variable, so that a scale can follow a funnel into its neck. The products of s
-//! are curved near the middle. For regression coefficients, s replaces h, because coefficients with absolute values
-//! above 1 would make the values along a chain grow exponentially. All features are bounded, so the distribution of the
-//! local parameters is constant in the long tail of a global parameter.
+//! If a local parameter has a skewness g, [`h(ε)`](skew) replaces ε. The family in the paper has no skewness (all g are
+//! zero). Without skewness, the conditional precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`. Its
+//! factor L is sparse if the density has few nonzero second derivatives between local parameters. The means, the
+//! logarithms of the scales and the regression coefficients are weighted sums of features of x. The features are the
+//! constant 1, the function `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, and products of `s(x) = x / √(1 + x²/c²)`. The function
+//! h equals x over almost the whole range of a normal variable, so that a scale can follow a funnel into its neck. The
+//! products of s are curved near the middle. For regression coefficients, s replaces h, because coefficients with
+//! absolute values above 1 would make the values along a chain grow exponentially. All features are bounded, so the
+//! distribution of the local parameters is constant in the long tail of a global parameter.
 //!
 //! The Jacobian of the map from noise to draws is triangular, so the density is exact. Moments of the features are
 //! integrals over a single normal variable.

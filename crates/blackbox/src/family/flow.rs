@@ -1,12 +1,13 @@
-//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017). For their use in
-//! variational inference, see Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024.
+//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017). For the use of
+//! flows in variational inference, see Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024.
 //!
 //! The parameters ω are (μ, L packed by rows, then the parameters of a small network for each layer). The flow starts
 //! from the Gaussian `z = μ + L x`, which stays fixed, and its layers map the noise to `x`. Each layer leaves some
-//! coordinates `a` unchanged and moves the other coordinates `b`, by `b ↦ b e^{s(a)} + t(a)`. Each layer moves the
-//! coordinates that have a certain bit set (or not set) in their index, so that any two coordinates interact in one of
-//! the first `2 log₂ d` layers. Each network has two hidden layers with the smooth step `u / √(1 + u²)`. The weights of
-//! its last layer start at zero, so that the flow initially equals the Gaussian. [`STEEPEST`] bounds the log scales s.
+//! coordinates `a` unchanged and moves the other coordinates `b`, by `b ↦ b e^{s(a)} + t(a)`. Each layer tests one bit
+//! of the index of every coordinate, and moves the coordinates in which the bit is set (or those in which it is not
+//! set). Any two coordinates therefore interact in one of the first `2 log₂ d` layers. Each network has two hidden
+//! layers with the smooth step `u / √(1 + u²)`. The weights of its last layer start at zero, so that the flow initially
+//! equals the Gaussian. [`STEEPEST`] bounds the log scales s.
 //!
 //! Computing the density at a draw takes one pass over the layers. The sticking-the-landing estimator also needs the
 //! gradient of the log density with respect to the draw. This gradient takes one more pass. The gradient `∇ log q` at

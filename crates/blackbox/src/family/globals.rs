@@ -77,8 +77,8 @@ impl Features {
         1 + self.globals + self.products.len()
     }
 
-    /// Returns the indices of the features that depend only on global parameters for which `known` is true. The
-    /// constant feature is omitted.
+    /// Returns the indices of the features that depend only on known global parameters. `known` states whether a global
+    /// parameter is known. The constant feature is omitted.
     pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
         let each = (0..self.globals).map(|k| (k, k));
         let each = each.chain(self.products.iter().copied()).zip(1..);

@@ -48,7 +48,7 @@ impl Component {
 }
 
 impl Mixture {
-    /// Creates the family on ℝᵈ, with mixtures of at most the given number of components.
+    /// Creates the family on ℝᵈ. Its members are mixtures of at most `components` Gaussians.
     pub fn new(dim: usize, components: usize) -> Self {
         Self { dim, components }
     }

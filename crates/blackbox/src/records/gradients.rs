@@ -60,13 +60,14 @@ use crate::reduce::axpy;
 /// likelihood has one linear predictor, ηₙ is normal under a mean-field q, with mean `Aₙμ` and variance `Aₙ²σ²`. The
 /// expectations that the approximation needs are then integrals over one dimension: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']` and
 /// `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The terms that depend on the draw then cancel for the batch. What remains is
-/// a SAGA table of the two expectations. The estimator still samples the prior, with its expansion.
+/// a SAGA table of the two expectations. For the prior, the estimator still uses the draw and an expansion.
 ///
 /// The estimator `joint-paper` has none of these differences (see the module `literal`).
 ///
-/// With several draws, m uses the mean of their displacements. The expansion of the prior applies only to the gradient
-/// of the mean. In the gradient of the spread, the curvature of the prior causes noise that is not corrected. For a
-/// standard normal prior, this noise is −σ²(ε² − 1) per coordinate. It is small, because it lacks the factor N/B.
+/// If there are several draws, m is computed from the mean of their displacements. The expansion of the prior applies
+/// only to the gradient of the mean. In the gradient of the spread, the curvature of the prior causes noise that is not
+/// corrected. For a standard normal prior, this noise is −σ²(ε² − 1) per coordinate. It is small, because it lacks the
+/// factor N/B.
 ///
 /// The cost of an iteration is measured in gradients of a batch. It is 1 gradient for `naive`, 1 gradient and a
 /// Hessian-vector product for `cv`, 3 gradients and a product for `joint`, and N/B + 2 gradients for `inc`. The

@@ -27,8 +27,8 @@ use crate::calls::Calls;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 
-/// The refinement prefers steps along circles to leapfrog steps only if they can be longer by at least this factor,
-/// because leapfrog steps are more robust to heavy tails.
+/// The refinement uses steps along circles only if they can be longer than leapfrog steps by at least this factor.
+/// Leapfrog steps are more robust to heavy tails.
 const CLEARLY: f64 = 2.0;
 
 const MOVES: (usize, usize) = (2, 8);

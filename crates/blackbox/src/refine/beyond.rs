@@ -53,9 +53,9 @@ const UNKNOWN: usize = 256;
 /// as a slab.
 const FURTHEST: f64 = RANGE.1;
 
-/// The number of shells into which the distances from the middle are divided, in each coordinate. Each shell is twice
-/// as wide as the one before it. Equally many shells lie within and beyond one standard deviation. The innermost shell
-/// extends to 0, and the outermost shell to infinity.
+/// The number of shells. In each coordinate, the distances from the middle are divided into these shells. Each shell is
+/// twice as wide as the one before it. Equally many shells lie within and beyond one standard deviation. The innermost
+/// shell extends to 0, and the outermost shell to infinity.
 const SHELLS: usize = 56;
 
 /// The inverse of the golden ratio, which is the step of the sequence of distances.
@@ -129,9 +129,9 @@ pub struct Unreached {
     pub share: f64,
 }
 
-/// Returns the largest share of variance or mass that the draws of an approximation do not reach, if it is larger than
-/// the policy allows. `log_z` is the log evidence from importance weights. A few points suffice, because a refinement
-/// follows.
+/// Returns the largest share of variance or mass that the draws of an approximation do not reach. Returns `None` if the
+/// policy allows this share. `log_z` is the log evidence from importance weights. A few points suffice, because a
+/// refinement follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
     approximation: &Approximation,
@@ -384,8 +384,8 @@ fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     (log_b > log_q).then_some((log_q, log_b))
 }
 
-/// Returns [`BLOCK`] points at which to evaluate the density (`dim × BLOCK`). The points alternate between two kinds: a
-/// random direction for all coordinates together, and a single coordinate that varies while the others come from a
+/// Returns [`BLOCK`] points (`dim × BLOCK`) for the evaluation of the density. The points alternate between two kinds:
+/// a random direction for all coordinates together, and a single coordinate that varies while the others come from a
 /// standard normal.
 fn far_points(
     distances: &Distances<'_>,

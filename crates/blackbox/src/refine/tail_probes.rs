@@ -3,12 +3,12 @@
 //!
 //! The logarithm of a scale may have a mode where the data determine it and, in addition, a separated tail mode that is
 //! nearly flat and tens of standard deviations long. An example is a precision with the prior gamma(0.001, 0.001).
-//! Chains move between the two modes once in a few hundred transitions. The chains therefore agree long before the
-//! right share of them is in the separated tail mode. After draws have mixed, tail probes move a few chains out along a
-//! coordinate, and then release them. The probes use transitions of `p(z) exp(3 min(u, 8))`, where u is the distance of
-//! the coordinate from its median in standard deviations. If the tails decay at least exponentially, the chains return
-//! within a few transitions. If most chains have not returned, the chains that are still in the tail join the other
-//! chains, and another stationary phase follows.
+//! Chains move between the two modes once in a few hundred transitions. The chains therefore agree with each other long
+//! before the correct share of chains is in the separated tail mode. After draws have mixed, tail probes move a few
+//! chains out along a coordinate, and then release them. The probes use transitions of `p(z) exp(3 min(u, 8))`, where u
+//! is the distance of the coordinate from its median in standard deviations. If the tails decay at least exponentially,
+//! the chains return within a few transitions. If most chains have not returned, the chains that are still in the tail
+//! join the other chains, and another stationary phase follows.
 //!
 //! The probes test the logarithms and logits with the longest tails, in at most [`MOST`] directions. They skip
 //! densities for which some evaluations take much longer than others, because a solver may need a thousand times as

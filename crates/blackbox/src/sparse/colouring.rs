@@ -8,8 +8,8 @@ const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 /// A colouring of the coordinates. Each global parameter has its own colour. Two other coordinates share a colour only
 /// if no third local coordinate is a neighbour of both. Consider an element of the matrix and the colours of its two
-/// coordinates. The product of the matrix with the direction of one of these colours contains the element in a row in
-/// which no other element contributes (the direct method of Powell and Toint 1979).
+/// coordinates. In the product of the matrix with the direction of one of these colours, a row consists of this element
+/// alone (the direct method of Powell and Toint 1979).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Colouring {
     colours: Vec<u32>,

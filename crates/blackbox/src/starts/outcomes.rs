@@ -80,7 +80,7 @@ impl StartOutcome {
     }
 }
 
-/// An optimum other than the best one that the starts found.
+/// An optimum that the starts found in addition to the best optimum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherMode {
     /// The mean of this optimum.
@@ -146,8 +146,8 @@ const LIGHTEST: f64 = 7.0;
 const TELLING: f64 = 0.1;
 
 /// Two optima are separate modes if the negative logarithm of their overlap is above this value. Two equal normals that
-/// are four standard deviations apart have this overlap. Halfway between them, the density is a quarter of its maximum.
-/// Two normals with the same centre have this overlap if one is 110 times as wide as the other.
+/// are four standard deviations apart have this overlap. Halfway between two such normals, the density is a quarter of
+/// its maximum. Two normals with the same centre have this overlap if one is 110 times as wide as the other.
 const APART: f64 = 2.0;
 
 /// Returns the other modes that converged starts found. Each differs from the best optimum by at least [`APART`] in
@@ -212,9 +212,9 @@ fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(good).count()
 }
 
-/// Returns the poorer optima that converged starts reached, with one start per value of the ELBO. The result is empty
-/// if there are fewer than two such optima, or if more starts reached the best ELBO than there are such optima. If the
-/// result is not empty, better optima may exist that no start reached.
+/// Returns converged starts whose optima are poorer than the best one. If several starts have the same ELBO, only one
+/// of them is returned. The result is empty if there are fewer than two such optima, or if more starts reached the best
+/// ELBO than there are such optima. If the result is not empty, better optima may exist that no start reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()
@@ -324,8 +324,9 @@ mod tests {
         assert_eq!(other_modes(&[corner(-0.4), corner(0.4)], 0).len(), 0);
     }
 
-    /// An optimum with half a percent of the mass increases the variance by its share times its squared distance. The
-    /// increase is an eighth at five standard deviations, and a twelfth at four.
+    /// An optimum with half a percent of the mass increases the variance by its share of the mass times its squared
+    /// distance from the best optimum. The increase is an eighth for a distance of five standard deviations, and a
+    /// twelfth for four.
     #[test]
     fn a_light_optimum_is_a_mode_where_it_makes_a_standard_deviation() {
         let sd = outcome(0.0, 0.0).omega[1].exp();

@@ -229,7 +229,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// Proposes a step with the negated metric as the Hessian, for iterations in which no Hessian is finite.
+    /// Proposes a step for an iteration without a finite Hessian. The negated metric replaces the Hessian.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);

@@ -13,9 +13,9 @@
 //! model exploits its most optimistic errors. For a Gaussian, the middle block and the covariances in the last block
 //! are 0. The solver therefore shrinks them by the positive part of the James–Stein factor, `1 − noise²/size²`, where
 //! the noise is estimated from the scatter of the pairs. The estimate takes d products per draw. It is faster than
-//! conjugate gradients as long as d products and factorisations of 2d × 2d matrices are affordable. In contrast,
-//! products with few draws are noisy in the last block, and conjugate gradients need more products if the posterior is
-//! more collinear.
+//! conjugate gradients as long as d products and factorisations of 2d × 2d matrices are affordable. Conjugate gradients
+//! have two disadvantages: products with few draws are noisy in the last block, and more products are needed if the
+//! posterior is more collinear.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};

@@ -2,8 +2,8 @@
 //!
 //! Draws come in antithetic pairs: z and its reflection in the mean. The pairs are independent of each other. They are
 //! divided into [`GROUPS`] groups. The delete-one-group jackknife (Efron and Stein 1981) estimates the noise from the
-//! gradients of the groups: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`. This variance bounds the variance
-//! of the norm, because the norm of a vector changes by no more than the vector.
+//! gradients of the groups. It estimates the variance of the mean as `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`. This variance bounds
+//! the variance of the norm, because the norm of a vector changes by no more than the vector.
 //!
 //! A linear control variate removes the quadratic part of the log density: `Jᵀ A (z − μ)` has a known mean for any
 //! fixed matrix A. If there is an explicit Hessian, A is the average of the Hessian over other draws. Otherwise `A (z −

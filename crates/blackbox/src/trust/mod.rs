@@ -4,8 +4,8 @@
 //! g and H are estimated from fresh draws. TrustVI estimates the change of the ELBO on new draws, which are the same at
 //! both ends of the step. It accepts the step if this change is at least `η m̃` (and `η m̃ ≥ λδ²`), where m̃ is the
 //! prediction m′ corrected for noise. After an accepted step, the region may grow. After a rejected step, it shrinks.
-//! The sample size of the gradient is adapted by the jackknife rule, and the sample size of the assessment by
-//! Inequalities 11 and 13.
+//! The jackknife rule adapts the number of draws for gradients. Inequalities 11 and 13 adapt the number of draws for
+//! assessments.
 //!
 //! | file | subject |
 //! | --- | --- |

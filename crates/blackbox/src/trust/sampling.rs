@@ -33,8 +33,8 @@ pub(crate) struct Situation {
 /// [`next_change_draws`]).
 ///
 /// Lemma 1 states that `φ = L − αδ²` rises by at least λδ² in expectation. The statement follows from Inequality 11 for
-/// changes `L′ < min(ηm′/2, τ₂δ²)`, and it is trivial for `L′ ≥ τ₂δ²`. If `ηm′ < 2τ₂δ²`, there are values of L′ between
-/// these two ranges, and for these the statement may fail.
+/// changes `L′ < min(ηm′/2, τ₂δ²)`, and it is trivial for `L′ ≥ τ₂δ²`. If `ηm′ < 2τ₂δ²`, some values of L′ are between
+/// these two ranges. For such values, the statement may fail.
 pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
     let squared = at.radius * at.radius;
     let (tau1, tau2) = settings.tau();
@@ -115,8 +115,8 @@ pub(crate) fn radius_after_success(
 /// Computes the radius after a rejected step of length `norm`.
 ///
 /// A parabola is determined by the ELBO at both ends of the step and by the `slope` of the gradient at its beginning.
-/// The maximum of the parabola is at some fraction of the step, and the radius shrinks to that fraction, by at least
-/// the factor γ and at most γ². If the radius is at most δₖ⁻ (`small`), it shrinks by γ.
+/// The maximum of the parabola is at some fraction of the step. The radius shrinks to that fraction of the step's
+/// length, but by at least the factor γ and at most γ². If the radius is at most δₖ⁻ (`small`), it shrinks by γ.
 pub(crate) fn radius_after_refusal(
     settings: &TrustSettings,
     radius: f64,

@@ -24,7 +24,8 @@ pub(crate) struct Solution {
     pub norm: f64,
     /// Whether the boundary of the region limits the step (α > 0).
     pub bounded: bool,
-    /// The maximum of the model without the region, or `None` if the model is not known to be concave.
+    /// The maximum of the model over the whole space, without the limit of the region. It is `None` if the model is not
+    /// known to be concave.
     pub unbounded: Option<f64>,
     pub products: u64,
     /// An estimate of the largest absolute curvature of B, relative to P.
