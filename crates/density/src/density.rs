@@ -48,8 +48,8 @@ pub trait LogDensity: Sync {
 
     /// Returns the cost of computing a value and a gradient for one draw. The unit is an elementary operation, which
     /// takes about a nanosecond. `None` means that the cost is unknown or depends on the point, as it does for an
-    /// adaptive solver. In that case, inference does not evaluate the density far from the known mass of the posterior,
-    /// and it refines the fit early instead of checking the fit with many draws.
+    /// adaptive solver. If the cost is unknown, inference does not evaluate the density far from the known mass of the
+    /// posterior. It also refines the fit early instead of checking the fit with many draws.
     fn work(&self) -> Option<u64> {
         None
     }

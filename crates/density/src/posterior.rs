@@ -19,7 +19,7 @@ pub enum VariableKind {
 pub struct Variable {
     /// The name of the variable in the model.
     pub name: String,
-    /// The extents of the variable, which are empty for a scalar.
+    /// The extent of each dimension of the variable. The list is empty for a scalar.
     pub shape: Vec<usize>,
     /// The block that declares the variable.
     pub kind: VariableKind,

@@ -18,9 +18,9 @@ use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 /// * *paired*: lane l evaluates the record `records[l]` at its own point `z[:, l]`, and the lanes are not summed.
 ///
 /// A batch may contain a record several times, and its records may be in any order. The results of an empty batch are
-/// zero. Evaluation does not change the model, because prepared batches are stored in the workspace. The density
-/// manages its own threads, and its results are bitwise identical for any number of threads. A lane does not depend on
-/// the other lanes of a call, except through the rounding of matrix products.
+/// zero. Evaluation does not change the model. Data that are prepared for a batch are stored in the workspace. The
+/// density manages its own threads, and its results are bitwise identical for any number of threads. A lane does not
+/// depend on the other lanes of a call, except through the rounding of matrix products.
 pub trait RecordDensity: Sync {
     /// The scratch memory of one caller.
     type Workspace: Send + 'static;
