@@ -88,9 +88,9 @@ fn make_unique(column: &mut [Complex64]) -> usize {
     at
 }
 
-/// Computes the Schur form A = U T Uᴴ, in which U is unitary and T is upper triangular. The method is Householder
-/// reflections, followed by the QR iteration with Wilkinson shifts (Golub and Van Loan, Matrix Computations, 7.4 and
-/// 7.5). Returns U and T, or `None` if A is not finite or the iteration does not converge.
+/// Computes the Schur form A = U T Uᴴ, in which U is unitary and T is upper triangular. The function applies
+/// Householder reflections, and then the QR iteration with Wilkinson shifts (Golub and Van Loan, Matrix Computations,
+/// 7.4 and 7.5). Returns U and T, or `None` if A is not finite or the iteration does not converge.
 pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     if a.iter().any(|z| !z.is_finite()) {
         return None;
@@ -146,7 +146,7 @@ fn identity(n: usize) -> Vec<Complex64> {
         .collect()
 }
 
-/// Sets the elements of column k that are more than one row below the diagonal to zero.
+/// Sets elements of column k to zero, namely those that are more than one row below the diagonal.
 fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     let mut v: Vec<Complex64> = (k + 1..n).map(|i| t[k * n + i]).collect();
     let size = v.iter().fold(0.0, |most, z| f64::max(most, z.norm()));

@@ -3,9 +3,10 @@
 //! Matrices are square and row-major. A lower triangular factor is stored as a full matrix, including its zeros. Sums
 //! use [`reduce`](crate::reduce), so the results are bitwise identical at every SIMD level.
 //!
-//! Other crates have factorisations for other purposes. The executor of the expression graph factors one matrix per
-//! lane, for all lanes at once, and its tests compare the factors with an independent slow version. `jensen-latent`
-//! uses faer's blocked algorithms to factor matrices of thousands of rows on several threads.
+//! Other crates have factorisations for other purposes. The executor of the expression graph factors the matrices of
+//! all lanes at once, with one matrix per lane. Its tests compare the factors with those of an independent, slower
+//! implementation. `jensen-latent` uses faer's blocked algorithms to factor matrices of thousands of rows on several
+//! threads.
 
 use std::error::Error;
 use std::fmt;

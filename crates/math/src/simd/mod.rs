@@ -7,8 +7,8 @@
 //! only up to rounding.
 //!
 //! There are two ways to call a generic `#[inline(always)]` function. [`simd_fn!`](crate::simd_fn) compiles the
-//! function three times, and a [`Simd`] value selects the instance. The [`Kernel`] trait and [`Simd::run`] do the same
-//! for a value that captures state.
+//! function three times, and a [`Simd`] value selects the instance. For a computation that captures state, implement
+//! the [`Kernel`] trait and call [`Simd::run`].
 
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};

@@ -7,13 +7,14 @@ use crate::simd_fn;
 
 /// The coefficients of an embedded pair. The integration continues with the more accurate of the two solutions.
 pub(super) struct Pair {
-    /// The exponent p such that the error estimate is proportional to the step length to the power of p.
+    /// The order p of the error estimate, which is proportional to `length^p`, where `length` is the length of the
+    /// step.
     order: f64,
     /// For `y' = λy`, a step of length h has an error of about |hλ| to the power of `order + 1`, divided by this
     /// number.
     perturbations: f64,
     nodes: &'static [f64],
-    /// The coefficients of the stages: row i contains the weights of the stages before stage i + 1.
+    /// The coefficients of the stages. Stage i + 1 is computed from the earlier stages with the weights in row i.
     stages: &'static [&'static [f64]],
     /// The weights of the more accurate solution. `None` means that the last stage is this solution.
     weights: Option<&'static [f64]>,

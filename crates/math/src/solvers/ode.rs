@@ -9,11 +9,11 @@
 //! Nørsett and Wanner, *Solving Ordinary Differential Equations I*, II.4). The solver removes finished lanes from the
 //! block, so that it does no further work for them while slow lanes continue.
 //!
-//! *Backward.* For every accepted step, a [`Trajectory`] stores the length, and the time and the states at the start.
-//! It also stores the stages of as many steps as memory allows. The backward pass computes the adjoints of the steps,
-//! with their lengths fixed, from the last step to the first. The result is the exact gradient of the forward solution,
-//! except that it neglects how the lengths of the steps depend on the arguments. The resulting error is below the
-//! tolerance. With more parameters, only the products in each row cost more.
+//! *Backward.* For every accepted step, a [`Trajectory`] stores the length of the step, and the time and the states at
+//! its start. It also stores the stages of as many steps as memory allows. The backward pass computes the adjoints of
+//! the steps, with their lengths fixed, from the last step to the first. The result is the exact gradient of the
+//! forward solution, except that it neglects how the lengths of the steps depend on the arguments. The resulting error
+//! is below the tolerance. With more parameters, only the products in each row cost more.
 
 use super::explicit::{CASH_KARP, DOP853, DORMAND_PRINCE, Explicit};
 use super::radau::Radau;
@@ -58,7 +58,7 @@ pub struct Ode {
     pub absolute: Vec<f64>,
     /// The largest number of steps between two output times, including rejected ones.
     pub max_steps: u64,
-    /// Whether all times are data. Derivatives with respect to the times are then set to 0 and cost nothing.
+    /// Whether all times are data. If they are, derivatives with respect to the times are set to 0 and cost nothing.
     pub fixed_times: bool,
 }
 
@@ -138,7 +138,8 @@ pub(super) struct Front {
 }
 
 pub(super) trait Scheme {
-    /// Returns the exponent p such that the error estimate is proportional to the step length to the power of p.
+    /// Returns the order p of the error estimate, which is proportional to `length^p`, where `length` is the length of
+    /// the step.
     fn order(&self) -> f64;
 
     /// Returns the number of stages to keep after a step. The next step starts from these stages, and the backward pass

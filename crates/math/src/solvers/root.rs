@@ -25,9 +25,9 @@ pub struct Root {
     pub unknowns: usize,
     /// The number of parameters.
     pub parameters: usize,
-    /// The largest error of an equation at a root. If the system has an objective, this number instead limits the
-    /// length of the last step, relative to one plus the length of the vector of unknowns. The size of the equations is
-    /// not used in this case, because they may have any scale.
+    /// The largest error of an equation at a root. If the system has an objective, its equations may have any scale, so
+    /// the tolerance does not apply to the equations. Instead, it limits the length of the last step, relative to one
+    /// plus the length of the vector of unknowns.
     pub tolerance: f64,
     /// The largest number of steps.
     pub max_steps: u64,

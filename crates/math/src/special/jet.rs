@@ -183,7 +183,7 @@ impl Mul<f64> for Jet {
 const LARGEST_SHAPE: f64 = 1e12;
 
 /// Returns the largest number of steps for parameters of size `a`. Far from the median, a series or continued fraction
-/// converges in fewer steps. If it takes more steps than this, it does not converge.
+/// converges in fewer steps. If it needs more steps than this limit, it does not converge.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()

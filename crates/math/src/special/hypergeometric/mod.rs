@@ -1,7 +1,8 @@
 //! Generalised hypergeometric functions, with derivatives with respect to all arguments up to second order.
 //!
-//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. Where the series converges fast, the code sums its
-//! terms and their derivatives. If the terms cancel, the code sums the series again with twice as many digits.
+//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. For arguments at which this series converges fast, the
+//! code sums its terms and their derivatives. If the terms cancel, the code sums the series again with twice as many
+//! digits.
 //!
 //! | arguments | method |
 //! | --- | --- |
@@ -532,8 +533,8 @@ mod tests {
         hypergeometric(a, b, z, 0).value
     }
 
-    /// The expected value is 1 + z a b / c + …, computed by hand. The lower parameter may have a pole beyond the last
-    /// term.
+    /// The expected value was computed by hand from 1 + z a b / c + …. The lower parameter may have a pole beyond the
+    /// last term.
     #[test]
     fn series_that_end_before_a_pole_have_values() {
         let close = |x: f64, y: f64| assert!((x - y).abs() <= 1e-15 * y.abs(), "{x} and {y}");
