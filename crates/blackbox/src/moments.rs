@@ -33,8 +33,8 @@ use crate::reduce::{dot, sum};
 /// The settings of adaptive importance sampling for mixtures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MomentsSettings {
-    /// The number of draws per iteration. If `draws_a_coordinate` times the number of coordinates is larger, that
-    /// number is used instead.
+    /// The number of draws per iteration. The fit uses more draws if `draws_a_coordinate` times the number of
+    /// coordinates is larger than this number.
     pub draws: usize,
     /// The number of draws per iteration and coordinate (see `draws`).
     pub draws_a_coordinate: usize,

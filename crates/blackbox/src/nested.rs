@@ -66,7 +66,8 @@ pub struct NestedState {
     globals: Vec<f64>,
     locals: Vec<f64>,
     differences: Vec<f64>,
-    /// The lower factor of the covariance of the global parameters. It is empty until their mode has been found.
+    /// The lower factor of the covariance of the global parameters. The factor is empty until the mode of the global
+    /// parameters has been found.
     factor: Vec<f64>,
     rounds: u64,
     calls: Calls,

@@ -9,9 +9,9 @@
 //! distance plus one standard error is within the tolerance. Convergence is therefore never judged on the draws of the
 //! optimisation.
 //!
-//! Optimising an ELBO on fixed draws is the idea of Giordano, Ingram and Broderick, *Black box variational inference
-//! with a deterministic objective* (JMLR 25, 2024). The matched moments, the doubling and the stopping rule are
-//! specific to Jensen.
+//! The idea of optimising an ELBO on fixed draws is due to Giordano, Ingram and Broderick, *Black box variational
+//! inference with a deterministic objective* (JMLR 25, 2024). The matched moments, the doubling and the stopping rule
+//! are specific to Jensen.
 
 use std::sync::Arc;
 
@@ -192,8 +192,8 @@ pub struct SaaState {
     products: u64,
 }
 
-/// The largest number of Newton iterations in a stage. Beyond it, the quadratic model of the objective is assumed to be
-/// useless. For smooth densities, a stage takes a few iterations, or a few dozen from a poor start.
+/// The largest number of Newton iterations in a stage. After this many iterations, the quadratic model of the objective
+/// is assumed to be useless. For smooth densities, a stage takes a few iterations, or a few dozen from a poor start.
 const ROUND_ITERATIONS: u64 = 100;
 
 const KINK: &str =

@@ -44,8 +44,8 @@ const WAVE: usize = 4;
 const TOLERANCE: f64 = 0.1;
 
 /// The largest lag of a start behind the best start, in nats. A start lags if its ELBO would remain this far below the
-/// best ELBO even if each remaining iteration gained twice the last prediction. For rough densities, such as those that
-/// use solvers with loose tolerances, steps shrink far from any optimum, and each small step costs as much as a useful
+/// best ELBO even if each remaining iteration gained twice the last prediction. Rough densities, such as those that use
+/// solvers with loose tolerances, make steps shrink far from any optimum. Each such step costs as much as a useful
 /// step.
 const BEHIND: f64 = 20.0;
 /// The number of iterations that a lagging start may still take.

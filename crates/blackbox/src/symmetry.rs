@@ -1,10 +1,10 @@
 //! Tests whether a relabelling maps two modes onto each other.
 //!
 //! If mixture components have no order, exchanging them leaves the density unchanged. The posterior therefore has a
-//! mode for each order, and all these modes are the same answer. A relabelling is a map T that permutes coordinates,
-//! changes their signs, or rotates some of them (as a permutation rotates the coordinates of a simplex). Two conditions
-//! must hold: T maps one mode to the other, *and* T leaves the density unchanged, up to rounding, at random points. The
-//! masses of the two modes are then equal, even if few draws have visited them.
+//! mode for each order of the components, but all these modes describe the same mixture. A relabelling is a map T that
+//! permutes coordinates, changes their signs, or rotates some of them (as a permutation rotates the coordinates of a
+//! simplex). Two conditions must hold: T maps one mode to the other, *and* T leaves the density unchanged, up to
+//! rounding, at random points. The masses of the two modes are then equal, even if few draws have visited them.
 //!
 //! If the position of a coordinate differs between the two modes, the search matches the coordinate by its position.
 //! The search sets all other coordinates to zero, because every such map leaves zero fixed. It matches these

@@ -239,9 +239,9 @@ impl Fit {
 
 const VISITED: f64 = 0.25;
 
-/// Returns whether refined draws show that chains move to another mode and back. Membership of the mode must mix like
-/// any other quantity, and every population must have visited the mode. In addition, the share of all draws that are in
-/// the mode must be at least [`VISITED`] times the share that the mode's ELBO predicts.
+/// Returns whether refined draws show that chains move to another mode and back. The indicator of the mode must have
+/// mixed like any other quantity, and every population must have visited the mode. In addition, the share of all draws
+/// that are in the mode must be at least [`VISITED`] times the share that the mode's ELBO predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();

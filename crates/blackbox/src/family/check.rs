@@ -25,8 +25,8 @@ const STEP: f64 = 1e-5;
 const DIFFERENCE: f64 = 1e-6;
 
 /// The largest allowed error of an average over draws, in standard errors. By chance, an error exceeds five standard
-/// errors only once in two million times. Default moments are computed from a sixteenth of the draws of the check, so
-/// their standard errors are four times as large.
+/// errors about once in two million averages. Default moments are computed from a sixteenth of the draws of the check,
+/// so their standard errors are four times as large.
 const ERRORS: f64 = 5.0;
 const ERRORS_OF_FIXED: f64 = 4.0 * ERRORS;
 

@@ -300,8 +300,8 @@ pub(crate) fn spread_all(thetas: &[f64], adjoints: &[LaneRow], out: &mut [LaneRo
     spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 
-/// Computes `scale = e^(−a)`, `y`, and the draws `m + y`, which are written to their rows of `z`, from the last local
-/// parameter to the first.
+/// Computes `scale = e^(−a)`, `y`, and the draws `m + y`, from the last local parameter to the first. Writes the draws
+/// to their rows of `z`.
 #[expect(
     clippy::too_many_arguments,
     reason = "what is read and what is written"

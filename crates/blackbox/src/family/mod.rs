@@ -177,10 +177,10 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Returns the member from which a fit of this family starts. It corresponds to `gaussian`, the result of the
-    /// family that [`begins_at`](Self::begins_at) returns. This is a full-rank Gaussian: the mean, then the lower
-    /// factor packed by rows. If possible, the member also represents other modes, given their means and log standard
-    /// deviations. Returns `None` for families that start from a mean-field Gaussian.
+    /// Returns the member from which a fit of this family starts. The member corresponds to `gaussian`, the result of
+    /// the family that [`begins_at`](Self::begins_at) returns. `gaussian` is a full-rank Gaussian: its mean, then its
+    /// lower factor packed by rows. If possible, the member also represents the other `modes`, which are given by their
+    /// means and log standard deviations. Returns `None` for families that start from a mean-field Gaussian.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let _ = (gaussian, modes);
         None

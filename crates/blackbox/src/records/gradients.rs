@@ -47,8 +47,8 @@ use crate::reduce::axpy;
 ///   also correct the gradient of the spread. The second-order part can be applied to the spread if the diagonal is
 ///   available, that is, for one linear predictor and a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`. In this case,
 ///   `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the gradient for log σ. Otherwise,
-///   noise of second order in δ remains for every batch size. The estimator `joint-mean` does not correct the gradient
-///   of the spread, as in the paper.
+///   noise of second order in δ remains for every batch size. As in the paper, the estimator `joint-mean` does not
+///   correct the gradient of the spread.
 ///
 /// * Instead of the Hessian-vector product of the paper, `joint-svrg` uses the odd part of the gradient around its
 ///   anchor. The first-order term of the odd part is that product. The odd part has mean zero over any symmetric noise,

@@ -107,8 +107,8 @@ impl<'l> Parts<'l> {
         self.draws + usize::from(self.joint || self.control || self.visit)
     }
 
-    /// Returns the number of columns in the backward pass. There is one per draw, followed by one for the correction
-    /// and one for the change of G.
+    /// Returns the number of columns in the backward pass. The columns are one per draw, then one for the correction,
+    /// and then one for the change of G.
     fn columns(&self) -> usize {
         self.draws + usize::from(self.control) + usize::from(self.visit)
     }

@@ -54,8 +54,8 @@ const UNKNOWN: usize = 256;
 const FURTHEST: f64 = RANGE.1;
 
 /// The number of shells. In each coordinate, the distances from the middle are divided into these shells. Each shell is
-/// twice as wide as the one before it. Equally many shells lie within and beyond one standard deviation. The innermost
-/// shell extends to 0, and the outermost shell to infinity.
+/// twice as wide as the one before it. Half of the shells lie within one standard deviation, and half lie beyond it.
+/// The innermost shell extends to 0, and the outermost shell to infinity.
 const SHELLS: usize = 56;
 
 /// The inverse of the golden ratio, which is the step of the sequence of distances.
@@ -124,8 +124,8 @@ fn look<D: LogDensity>(
 pub struct Unreached {
     /// The coordinate that has variance far from the draws, or `None` for a spike in the middle of the draws.
     pub coordinate: Option<usize>,
-    /// For variance, the ratio of the missed variance to the variance of the approximation. For a spike, the ratio of
-    /// its mass to the total mass according to the draws.
+    /// For missed variance, its ratio to the variance of the approximation. For a missed spike, the ratio of its mass
+    /// to the total mass that the draws imply.
     pub share: f64,
 }
 
@@ -437,11 +437,11 @@ mod tests {
     use super::*;
     use jensen_math::special::lgamma;
 
-    /// Returns the relative standard error of the estimated variance that draws miss in a slab of `wide` out of `dim`
-    /// coordinates. Half of the points vary one coordinate, and half vary all coordinates. Their log distances y are
-    /// uniform. If k coordinates vary together, the points with large `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute.
-    /// The relative variance is the range times `∫ f² / (∫ f)²`. The squared coordinate of a random direction
-    /// contributes another factor of `3 k / (k + 2)`.
+    /// Returns the relative standard error of an estimate of missed variance. The variance is that of a slab in `wide`
+    /// of the `dim` coordinates. Half of the points vary one coordinate, and half vary all coordinates. Their log
+    /// distances y are uniform. If k coordinates vary together, the points with large `f = e^((k + 2) y) exp(-e^(2 y) /
+    /// 2)` contribute. The relative variance is the range times `∫ f² / (∫ f)²`. The squared coordinate of a random
+    /// direction contributes another factor of `3 k / (k + 2)`.
     fn error_of_looks(dim: usize, wide: usize) -> f64 {
         let k = wide as f64;
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;

@@ -2,13 +2,14 @@
 //!
 //! All lanes take the same number of [steps], so every step is one call of the density. Step sizes differ between lanes
 //! by up to a quarter, which prevents periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats
-//! along its trajectory, the lane starts again with more steps, which are a quarter as long. This happens up to
-//! [`LEVELS`] times, and only such lanes incur the additional cost. The level at which a lane ends is a function of its
-//! position and momentum. The transition proposes the end of the trajectory, with reversed momentum, only if the
-//! reverse trajectory ends at the same level. This is the case if no coarser trajectory from the end is accurate
-//! enough. With this condition, the transition preserves the target. Step sizes are chosen as in Bou-Rabee, Carpenter
-//! and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, except that the choice is
-//! deterministic. Steps are small in the neck of a funnel and large elsewhere, and detailed balance holds exactly.
+//! along its trajectory, the lane starts again with more steps, which are a quarter as long. A lane may start again up
+//! to [`LEVELS`] times. Lanes that do not start again cause no additional cost. The level at which a lane ends is a
+//! function of its position and momentum. The transition proposes the end of the trajectory, with reversed momentum,
+//! only if the reverse trajectory ends at the same level. This is the case if no coarser trajectory from the end is
+//! accurate enough. With this condition, the transition preserves the target. Step sizes are chosen as in Bou-Rabee,
+//! Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, except that the
+//! choice is deterministic. Steps are small in the neck of a funnel and large elsewhere, and detailed balance holds
+//! exactly.
 
 use jensen_density::LogDensity;
 use rayon::prelude::*;

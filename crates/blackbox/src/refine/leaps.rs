@@ -18,8 +18,9 @@ use super::map::Map;
 use super::target::{Particles, Target};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// The number of particles per proposed leap in a transition. A transition costs several steps of all particles, so
-/// leaps add little to its cost. Even the shortest stationary phase proposes more than a thousand leaps.
+/// In each transition, one in this many particles receives a proposal for a leap. A transition costs several steps of
+/// all particles, so leaps add little to its cost. Even the shortest stationary phase proposes more than a thousand
+/// leaps.
 const EVERY: usize = 4;
 
 /// The natural logarithms of the smallest and the largest proposed distance, in standard deviations: one ten-thousandth

@@ -423,8 +423,9 @@ mod tests {
         }
     }
 
-    /// The map transforms coordinates, and its global parameters depend on each other. The test compares the gradient,
-    /// including the log Jacobian, with finite differences, and checks that the map is invertible.
+    /// In this test, the map includes tail transforms, and its global parameters depend on each other. The test
+    /// compares the gradient, including the log Jacobian, with finite differences, and checks that the map is
+    /// invertible.
     #[test]
     fn a_transport_is_part_of_the_map() {
         let (dim, lanes) = (9, 2);

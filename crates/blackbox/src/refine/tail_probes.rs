@@ -10,9 +10,9 @@
 //! the chains return within a few transitions. If most chains have not returned, the chains that are still in the tail
 //! join the other chains, and another stationary phase follows.
 //!
-//! The probes test the logarithms and logits with the longest tails, in at most [`MOST`] directions. They skip
-//! densities for which some evaluations take much longer than others, because a solver may need a thousand times as
-//! long in such regions.
+//! The probes test the logarithms and logits with the longest tails, in at most [`MOST`] directions. There are no
+//! probes for densities with very unequal evaluation times, because a solver may take a thousand times as long in the
+//! tail.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Scale};
 use rayon::prelude::*;

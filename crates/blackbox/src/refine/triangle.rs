@@ -11,8 +11,8 @@
 //! ```
 //!
 //! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on
-//! Uncertainty Quantification 6, 2018). It is fitted for one global parameter at a time. The fit uses least squares for
-//! the means, and the likelihood of a normal for the logarithms of the spreads.
+//! Uncertainty Quantification 6, 2018). The map is fitted for one global parameter at a time. The fit uses least
+//! squares for the means, and the likelihood of a normal for the logarithms of the spreads.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::globals::{Featured, Features, MOST_GLOBALS, spread_all, weighted};

@@ -307,7 +307,7 @@ mod tests {
         assert!((sd - 1.0).abs() < 0.05, "{sd}");
     }
 
-    /// One particle in forty is four times as far from the centre as the others, in a random direction.
+    /// In this test, one particle in forty is four times as far from the centre as the others, in a random direction.
     #[test]
     fn particles_far_out_are_no_directions() {
         let (dim, lanes, times) = (300, 256, 16);

@@ -85,8 +85,8 @@ impl StartOutcome {
 pub struct OtherMode {
     /// The mean of this optimum.
     pub mean: Vec<f64>,
-    /// The ELBO of the best optimum minus the ELBO of this optimum, in nats. It is approximately the logarithm of the
-    /// ratio of the masses of the two modes.
+    /// The ELBO of the best optimum minus the ELBO of this optimum, in nats. The difference is approximately the log
+    /// ratio of the two modes' masses.
     pub below: f64,
     /// The coordinate in which the two optima overlap least.
     pub coordinate: usize,
@@ -150,9 +150,9 @@ const TELLING: f64 = 0.1;
 /// its maximum. Two normals with the same centre have this overlap if one is 110 times as wide as the other.
 const APART: f64 = 2.0;
 
-/// Returns the other modes that converged starts found. Each differs from the best optimum by at least [`APART`] in
-/// location or width, and has at least about 1 % of its mass. A mass of 1 ‰ suffices if the optimum is so far out that
-/// omitting it would make a standard deviation wrong.
+/// Returns the other modes that converged starts found. Each mode differs from the best optimum by at least [`APART`]
+/// in location or width, and has at least about 1 % of the best optimum's mass. A mass of 1 ‰ suffices if the optimum
+/// is so far out that omitting it would make a standard deviation wrong.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {

@@ -53,7 +53,7 @@ const NOTHING: f64 = 1e-12;
 /// The settings of [`PaperTrust`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperTrustSettings {
-    /// The parameters of Table 1 of the paper, and the numbers of draws.
+    /// The parameters from Table 1 of the paper, and the numbers of draws.
     pub trust: TrustSettings,
 }
 

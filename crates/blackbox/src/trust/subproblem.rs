@@ -199,8 +199,8 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> In
 /// positive definite.
 pub(crate) type ShiftedSolve<'a> = dyn FnMut(f64, &[f64]) -> Option<Vec<f64>> + 'a;
 
-/// Maximises gᵀh − ½hᵀBh subject to `‖h‖ ≤ radius` by solving the secular equation `‖(B + αI)⁻¹g‖ = radius`, where
-/// `spread` bounds the norm of B. Returns h and α.
+/// Maximises gᵀh − ½hᵀBh subject to `‖h‖ ≤ radius` by solving the secular equation `‖(B + αI)⁻¹g‖ = radius`. `spread`
+/// is an upper bound on the norm of B. Returns h and α.
 pub(crate) fn secular(
     solve: &mut ShiftedSolve<'_>,
     g: &[f64],

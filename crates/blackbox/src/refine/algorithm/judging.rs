@@ -144,9 +144,9 @@ impl<D: LogDensity> Refine<'_, D> {
         )
     }
 
-    /// Distributes chains from other points (sets of `dim × count`) over the populations in turn. Each population
-    /// replaces half of its own chains by these chains. Some populations then have more of these chains than others.
-    /// The populations agree only after chains have moved between the other points and the draws.
+    /// Adds chains that start at other points (sets of `dim × count`) to the populations, one population after another.
+    /// Each population replaces half of its own chains by these chains. Some populations then have more of these chains
+    /// than others. The populations agree only after chains have moved between the other points and the draws.
     fn join(&mut self, state: &mut RefineState, elsewhere: &[Vec<f64>]) {
         let Ensemble {
             populations,
