@@ -6,13 +6,13 @@
 //! 10⁻¹⁶` in the paper and `−1/2` in Stan's program.
 //!
 //! * The candidates for η are 100, 10, 1, 0.1 and 0.01. ADVI tries each candidate in an ascent of 50 iterations from
-//!   the start. It chooses the first η for which the next candidate yields a lower bound, provided that η itself
-//!   improved on the start. If no candidate improves on the start, the run fails. During adaptation, a gradient that
-//!   cannot be computed is treated as zero.
+//!   the start. If a candidate ends with a lower bound than the candidate before it, ADVI chooses the earlier one,
+//!   provided that the earlier one improved on the start. If no candidate improves on the start, the run fails. During
+//!   adaptation, a gradient that cannot be computed is treated as zero.
 //! * Every 100 iterations, ADVI estimates the bound from 100 draws. It stores the relative change `|(previous −
 //!   present)/present|` in a window of `max(0.1 K/100, 2)` values, where K is the largest allowed number of iterations.
 //!   The run ends when the mean or the (upper) median of the window falls below 0.01.
-//! * ADVI replaces each draw whose density or gradient is not finite by a further draw. If the number of replaced draws
+//! * If the density or the gradient at a draw is not finite, ADVI replaces the draw. If the number of replaced draws
 //!   reaches the number of requested draws (or ten times that number for a gradient), the run ends as diverged. Stan
 //!   rejects draws on exceptions and on non-finite gradients. This implementation also rejects draws with a non-finite
 //!   value, because their gradient is unspecified.
@@ -47,9 +47,9 @@ const ETAS: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 pub enum AdviStop {
     /// Stan's rule: the run stops when the relative changes of the bound are small.
     Relative,
-    /// A rule in nats: the run stops when a second-order polish improves the bound by at most the tolerance, including
-    /// the standard error of the improvement. ADVI checks the rule whenever ten evaluations of the bound show a gain of
-    /// no more than the tolerance.
+    /// A rule in nats. The run stops when a second-order polish improves the bound by at most the tolerance. The
+    /// standard error of the improvement is included. ADVI runs the polish only after ten evaluations in which the
+    /// bound has gained no more than the tolerance.
     Nats,
 }
 
@@ -320,7 +320,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// Every ten evaluations, requests a certificate if matched draws show no gain since the last check.
+    /// After every ten evaluations, the function compares the ELBO with that of the last check on matched draws. If
+    /// there is no gain, the function requests a certificate.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

@@ -9,10 +9,11 @@
 //! also compares the moments of that value. For example, a Gaussian on the logarithm of a degrees-of-freedom parameter
 //! can have the right standard deviation for the logarithm, while the standard deviation of the parameter is a quarter
 //! too small. Jensen uses an approximation without refinement only if no moment changes by more than the [`Policy`]
-//! allows. The comparison adds to each change the number of standard errors that the policy requires as evidence.
+//! allows. Before the evaluation compares a change with the limit, it adds a multiple of the standard error to the
+//! change. The policy sets the multiple.
 //!
 //! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. If a single draw has most of the weight,
-//! the standard errors are large, so such a draw alone is not evidence.
+//! the standard errors are large, so that a single draw cannot decide the outcome.
 
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
@@ -30,7 +31,7 @@ const GRAIN: usize = 1 << 14;
 pub struct Difference {
     /// The index of the coordinate with the largest difference.
     pub coordinate: usize,
-    /// Whether the difference refers to the reported value whose logarithm or logit is the coordinate.
+    /// Whether the difference refers to the reported value instead of its logarithm or logit.
     pub constrained: bool,
     /// The estimate with importance weights minus the estimate without weights.
     pub value: f64,
@@ -67,7 +68,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// The result of an evaluation that has no finite weights.
+    /// The value for an evaluation in which no weight is finite.
     pub const UNKNOWN: Self = Self {
         mean: Difference::UNKNOWN,
         sd: Difference::UNKNOWN,
@@ -142,8 +143,8 @@ impl Quantity {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
-    /// All compared quantities: one per coordinate, and a second one for each coordinate whose reported value is on
-    /// another scale.
+    /// All compared quantities. Each coordinate has one quantity. A coordinate whose reported value is on another scale
+    /// has a second one.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
     sums: Vec<[Sums; BLOCKS]>,
@@ -266,8 +267,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Computes the differences between weighted and unweighted estimates of the mean and the log standard deviation of
-    /// a quantity, optionally without one of the blocks. The difference of means is in standard deviations.
+    /// Computes the weighted estimates of a quantity's mean and log standard deviation, minus the unweighted estimates.
+    /// One block of draws may be left out. The difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);
@@ -342,8 +343,8 @@ mod tests {
         })
     }
 
-    /// The gamma(3, 1) distribution is approximated by a normal distribution of its logarithm, with the same mean ψ(3)
-    /// and standard deviation √ψ′(3).
+    /// The mean ψ(3) and the standard deviation √ψ′(3) of the logarithm of a gamma(3, 1) variable. The test
+    /// approximates this logarithm by a normal distribution with the same moments.
     const OF_LOG_GAMMA: (f64, f64) = (0.922_784_335_098_467, 0.628_430_239_735_434);
 
     fn log_gamma(z: f64) -> f64 {

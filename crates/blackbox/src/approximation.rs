@@ -51,7 +51,8 @@ pub enum LoadError {
     Bytes(CheckpointError),
     /// An entry of the file is missing or has the wrong size.
     Content(ArchiveError),
-    /// The stored family differs from the given family, or it is a caller's own family and no family was given.
+    /// The stored family differs from the given family, or no family was given although the stored family is a caller's
+    /// own.
     Family {
         /// The stored family.
         stored: FamilyName,

@@ -1,13 +1,13 @@
-//! Stochastic-gradient variational inference with any estimator, family and optimiser. It averages iterates and has a
-//! stopping rule in nats.
+//! Stochastic-gradient variational inference with any estimator, family and optimiser. The method averages its
+//! iterates, and stops by a rule in nats.
 //!
 //! Iterations are grouped into segments. The average of the iterates in a segment is a candidate result. The method
 //! compares each candidate with the best previous one on matched fresh draws. If a segment improves the ELBO by no more
 //! than the tolerance, the method halves the step size. After two halvings, a second-order polish on separate draws
 //! ([`crate::certify`]) estimates the improvement that is still possible. The fit has converged only if this
-//! improvement is within the tolerance, including one standard error, because slow progress alone is not evidence of
-//! convergence. For a family without a polish, such as a flow, the fit has converged when smaller and smaller steps no
-//! longer improve the ELBO. The importance weights then show the quality of the draws.
+//! improvement plus one standard error is within the tolerance. Slow progress alone is not evidence of convergence. For
+//! a family without a polish, such as a flow, the fit has converged when smaller and smaller steps no longer improve
+//! the ELBO. For such families, the importance weights show the quality of the draws.
 
 use std::sync::Arc;
 

@@ -39,8 +39,8 @@ impl Calls {
             + 2.0 * share(self.products, PRODUCT_BATCH)
     }
 
-    /// Returns the numbers of evaluations, scaled by `part / whole` and rounded up. The pair is the share of the data
-    /// that each lane evaluates.
+    /// Returns the numbers of evaluations, multiplied by the fraction `part / whole` and rounded up. The fraction is
+    /// the share of the data that each lane evaluates.
     #[must_use]
     pub fn share(&self, (part, whole): (u64, u64)) -> Self {
         let share = |lanes: u64| {

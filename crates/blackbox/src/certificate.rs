@@ -1,9 +1,9 @@
 //! An independent check of stochastic fits, based on the gain of a second-order polish.
 //!
 //! A stopping rule on a noisy objective responds to slow progress, and not to the distance from the optimum. The
-//! certificate instead improves the fitted ω by a few trust-region Newton steps on separate draws, and estimates the
-//! difference of the ELBOs on another set of matched draws. This difference is an unbiased estimate of an improvement
-//! that is possible.
+//! certificate instead takes a few trust-region Newton steps from the fitted ω, using separate draws. It then estimates
+//! the resulting difference in the ELBO on another set of matched draws. This estimate is unbiased, and the difference
+//! shows how much the fit can still be improved.
 
 use std::sync::Arc;
 

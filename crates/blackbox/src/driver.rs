@@ -1,13 +1,13 @@
 //! Combines starts, methods and families into one algorithm.
 //!
-//! The stages of a fit are the starts (except for methods without starts) and the fit of the first family. With
+//! A fit begins with the starts, unless its method has none, and then fits the first family. With
 //! [`FamilyChoice::Auto`](crate::FamilyChoice::Auto), a richer family is fitted next if the importance weights of the
 //! first family have too heavy a tail, or if weighting changes a mean or a standard deviation. If there are at least
-//! 100 coordinates and few global parameters, the first richer family is the conditionally structured Gaussian. It
-//! usually takes less time than other families and is the best starting point for a refinement, unless its fit ends far
-//! from the posterior. The driver fits each family by the methods of its [plan](Method::plan), one after another: if a
-//! method fails, the next method continues. All stages are steps of a single [`Algorithm`], so budgets, traces and
-//! checkpoints apply to all of them.
+//! 100 coordinates and few global parameters, the first richer family is the conditionally structured Gaussian. This
+//! family usually takes less time than others. It is also the best starting point for a refinement, unless its fit ends
+//! far from the posterior. The driver fits each family by the methods of its [plan](Method::plan). If a method fails,
+//! the next method continues. All stages are steps of a single [`Algorithm`], so budgets, traces and checkpoints apply
+//! to all of them.
 //!
 //! Minibatch methods follow the same sequence of stages. If there are many records, the driver computes the starts and
 //! the starting point of a richer family from a sample of the records (see [`Prepared`]).
@@ -51,7 +51,7 @@ pub struct DriverOutput {
     pub calls: Calls,
 }
 
-/// The starts and the fits of the families, as one algorithm.
+/// An algorithm that runs the starts and then fits the families.
 pub struct Driver<'a, D: TwiceDifferentiable> {
     density: &'a D,
     records: Option<&'a Prepared<'a>>,

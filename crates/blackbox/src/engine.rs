@@ -23,10 +23,10 @@ pub struct Beginning<'a, D: TwiceDifferentiable> {
     pub family: Arc<dyn Family>,
     /// The source of random numbers.
     pub source: NoiseSource,
-    /// The starting point. After a run is resumed, this is the starting point of the stage, and no further step depends
-    /// on it.
+    /// The starting point of the stage. A resumed run continues from its stored state and does not use this point.
     pub omega: Vec<f64>,
-    /// A number that keeps the draws of the different families in a fit apart. The first family has the number 0.
+    /// The number of the random stream of this family, so that each family in a fit uses different draws. The first
+    /// family has stream 0.
     pub stream: u64,
 }
 
@@ -62,7 +62,8 @@ pub trait MethodSettings: Copy {
     /// Fails with a sentence that contains the setting, its value and its range.
     fn validate(&self) -> Result<(), SettingError>;
 
-    /// Returns the number of draws whose derivatives in `dim` coordinates the method keeps in memory at the same time.
+    /// Returns how many draws the method processes at the same time. It keeps the derivatives of these draws, in `dim`
+    /// coordinates, in memory.
     fn lanes(&self, dim: usize) -> usize;
 
     /// Returns the number of records in a minibatch if the method needs exchangeable records.
@@ -91,20 +92,20 @@ pub trait Fitting: MethodSettings {
     ) -> Result<Box<dyn Engine + 'a>, FitError>;
 
     /// Returns whether the next method of the [plan](crate::Method::plan) should continue from the result of this
-    /// method, which has `dim` coordinates and ended with `status`.
+    /// method. `status` is the status at the end of this method, and `dim` is the number of coordinates.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         let _ = (status, dim);
         false
     }
 
-    /// Returns the tolerance in nats to within which a second-order polish must confirm convergence. `None` means that
-    /// the method's own rule already implies convergence.
+    /// Returns the tolerance, in nats, for a second-order polish that must confirm convergence. `None` means that no
+    /// polish is necessary, because the method's own stopping rule already implies convergence.
     fn certificate(&self) -> Option<f64> {
         None
     }
 
-    /// Returns the share of the data that one lane evaluates, as a numerator and a denominator, for a given number of
-    /// records.
+    /// Returns the share of the data that one lane evaluates. The share is a fraction, given as a numerator and a
+    /// denominator. `records` is the number of records in the data.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)

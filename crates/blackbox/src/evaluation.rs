@@ -18,8 +18,8 @@ const BLOCK: usize = 512;
 /// The number of draws per block after an interrupt. It is also the smallest block for slow densities.
 const HURRIED: usize = 32;
 
-/// The number of operations per call of the density. They take a quarter of a second on one thread, and Jensen checks
-/// the clock between calls.
+/// The number of operations per call of the density. A call takes a quarter of a second on one thread. Jensen checks
+/// the clock only between calls.
 const CALL: u64 = 1 << 28;
 
 /// The number of lanes per call is the same on every machine, so that sums over lanes are also the same.
@@ -33,10 +33,10 @@ fn block(work: Option<u64>) -> usize {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation {
-    /// The evidence lower bound in nats, estimated from `log p − log q` over the draws at which this difference is not
-    /// NaN. A draw outside the support of the density has weight zero. If there are such draws, the bound refers to the
-    /// approximation restricted to the support: it is the mean over the draws inside the support, plus the logarithm of
-    /// their share.
+    /// The evidence lower bound in nats, estimated as the mean of `log p − log q`. Draws for which this difference is
+    /// NaN are ignored. A draw outside the support of the density has weight zero. If some draws are outside the
+    /// support, the bound refers to the approximation restricted to the support. The bound is then the mean over the
+    /// draws inside the support, plus the logarithm of the share of these draws.
     pub elbo: Estimate,
     /// The importance-weighted lower bound on the log evidence from all draws together (`log mean w`). Its expectation
     /// is at least the ELBO. Its standard error is computed by the delta method.
@@ -93,21 +93,21 @@ const OUTSIDE: f64 = 0.01;
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
 const CLEAR: f64 = 3.0;
-/// The distance of k̂ below its limit that suffices for any number of draws.
+/// If k̂ is below its limit by at least this distance, no more draws are needed.
 const FAR_BELOW: f64 = 0.35;
 
-/// The distance of k̂ from its limit within which doubling the number of draws can decide.
+/// If k̂ is within this distance of its limit, doubling the number of draws can decide whether k̂ is good.
 const NEAR: f64 = 0.1;
 
 const MOST_COORDINATES: usize = 400;
 
-/// The number of values (draws times coordinates) above which a refinement costs less than a decision whether the
-/// weights change the moments.
+/// The largest number of values (draws times coordinates) with which an evaluation decides whether the weights change
+/// the moments. Beyond this number, a refinement costs less than the decision.
 const NUMBERS: usize = 1 << 20;
 
-/// The number of operations for all draws above which an evaluation begins with a quarter of the draws. Since [`CALL`]
-/// takes a quarter of a second, these operations take about eight seconds on one thread. A quarter of the draws
-/// suffices if half of the draws are effective.
+/// If evaluating all draws takes more operations than this, an evaluation begins with a quarter of the draws. A quarter
+/// suffices if half of the draws are effective. Since [`CALL`] operations take a quarter of a second, this number takes
+/// about eight seconds on one thread.
 const DEAR: u64 = 1 << 33;
 
 /// The assumed cost of a draw, in coordinates, if `work()` is `None`, as it is for solvers. With an assumed cost of
@@ -161,13 +161,14 @@ fn weigh<D: LogDensity>(
 }
 
 /// Evaluates `omega` on `draws` fresh draws. While k̂ remains uncertain, the function evaluates 2, 4 and 8 times that
-/// number. If k̂ is then close to its limit, it evaluates 32 times that number (in up to 400 dimensions). The function
-/// also adds draws until they show whether the weights change a mean or a standard deviation by too much.
+/// number. If k̂ is still close to its limit after that, the function evaluates 32 times that number (in up to 400
+/// dimensions). The function also adds draws until they show whether the weights change a mean or a standard deviation
+/// by too much.
 ///
-/// If k̂ is uncertain, a family may be accepted wrongly as well as rejected wrongly. With a few thousand draws, k̂ has
-/// a standard error above 0.1, so a funnel may pass the check by chance. If the weights are nearly constant, the few
-/// per cent of draws to which the tail is fitted may surround a local maximum of the weights. In this case, the shape
-/// of the tail is meaningless.
+/// An uncertain k̂ can lead to a wrong acceptance as well as to a wrong rejection. With a few thousand draws, k̂ has a
+/// standard error above 0.1, so a funnel may pass the check by chance. The tail is fitted to the few per cent of draws
+/// with the largest weights. If the weights are nearly constant, these draws may all lie around a local maximum of the
+/// weights, and then the shape of the tail is meaningless.
 pub fn evaluate<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -182,17 +183,17 @@ pub fn evaluate<D: LogDensity>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
     None,
-    /// The fit of a richer family follows. It costs less than an evaluation that proves the failure of the present
-    /// family.
+    /// The fit of a richer family follows. Fitting it costs less than proving by further draws that the present family
+    /// has failed.
     Richer,
     /// A refinement follows. It costs less than an evaluation of more than [`NUMBERS`] values (counting at least
     /// [`UNKNOWN`] coordinates).
     Refinement,
 }
 
-/// Evaluates a fit in the same way as [`evaluate`], but uses fewer draws if an interrupt leaves no time for all of
-/// them. It also uses fewer draws if another stage follows, and if either k̂ is above its limit or [`NUMBERS`] values
-/// do not show whether the weights change the moments.
+/// Evaluates a fit in the same way as [`evaluate`], but uses fewer draws in two cases. In the first case, an interrupt
+/// leaves no time for all draws. In the second case, another stage follows, and either k̂ is above its limit or
+/// [`NUMBERS`] values do not show whether the weights change the moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -287,7 +288,7 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
-/// Returns the estimate without non-finite weights and without their antithetic partners.
+/// Returns the estimate. It ignores each weight that is not finite, together with the weight of the antithetic draw.
 pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     let pairs: Vec<f64> = weights
         .chunks(2)
@@ -297,7 +298,7 @@ pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     Estimate::of(&pairs)
 }
 
-/// Computes the evaluation that follows from the given log weights and from the changes of the moments.
+/// Computes the evaluation from the given log weights and the given changes of the moments.
 pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     let draws = weights.len();
     let valid: Vec<f64> = weights.iter().copied().filter(|w| !w.is_nan()).collect();
@@ -329,8 +330,8 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     }
 }
 
-/// Computes the importance-weighted bound `E log (1/k) Σ w` with `k` draws per group (Burda, Grosse and Salakhutdinov
-/// 2016). The result is an average over all complete groups in `log_weights`.
+/// Computes the importance-weighted bound `E log (1/k) Σ w` (Burda, Grosse and Salakhutdinov 2016). The function
+/// divides `log_weights` into groups of `k` draws and averages over all complete groups.
 pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     let groups: Vec<f64> = log_weights
         .chunks_exact(k.max(1))

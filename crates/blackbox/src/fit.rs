@@ -18,7 +18,7 @@ use crate::symmetry::Labellings;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fit {
-    /// All fitted families in the order of their fits, each with its evaluation.
+    /// The results of all fitted families, in the order in which they were fitted.
     pub families: Vec<FamilyResult>,
     /// The index of the chosen family in `families`.
     pub chosen: usize,
@@ -126,7 +126,7 @@ impl Fit {
         self.calls.oracle_calls()
     }
 
-    /// Returns whether the stopping rule of the optimiser is met.
+    /// Returns whether the optimiser has converged according to its stopping rule.
     pub fn converged(&self) -> bool {
         self.status.is_converged()
     }
@@ -155,16 +155,16 @@ impl Fit {
             .collect()
     }
 
-    /// Returns the number of known modes that result from the fitted mode by permutations of array elements, including
-    /// the fitted mode itself. All these modes have the same mass, so one of them represents them all. The log evidence
-    /// of the whole posterior is the log evidence of one mode plus the logarithm of the number of modes.
+    /// Returns the number of known modes, including the fitted mode, that differ from the fitted mode only by a
+    /// permutation of array elements. All these modes have the same mass, so one of them represents them all. The log
+    /// evidence of the whole posterior is the log evidence of one mode plus the logarithm of the number of modes.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }
 
-    /// Returns whether the fit can be trusted. A fit is trusted if the starts agree, and if either its approximation
-    /// passes its checks or its refined draws have mixed. An approximation passes its checks if the optimiser has
-    /// converged, k̂ is within its limit, and every draw has a finite density.
+    /// Returns whether the fit can be trusted. A fit is trusted if its starts agree, and if its approximation passes
+    /// all checks or its refined draws have mixed. An approximation passes its checks if the optimiser has converged,
+    /// k̂ is within its limit, and every draw has a finite density.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }

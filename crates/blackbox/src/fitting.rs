@@ -37,7 +37,8 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     }
 }
 
-/// A forced resume may change other settings, but the stored state can be read only by the same family.
+/// A forced resume may change other settings. The family must stay the same, because no other family can read the
+/// stored state.
 fn check_own_family(stored: &Identity, present: &Identity) -> Result<(), FitError> {
     let of = |identity: &Identity| match identity.settings.pointer("/family/own") {
         None => "one of Jensen's".to_owned(),
@@ -110,9 +111,9 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// Fits `density` in the same way as [`fit`], for callers that compute reported values from draws of the approximation.
-/// `reported` decides whether weighted draws also determine the reported values. If the approximation alone cannot be
-/// trusted, the function refines it.
+/// Fits `density` in the same way as [`fit`], for callers that compute their reported values from draws of the
+/// approximation. The function calls `reported` to decide whether weighted draws also determine the reported values. If
+/// the approximation alone cannot be trusted, the function refines it.
 ///
 /// # Errors
 /// Fails for the same reasons as [`fit`].

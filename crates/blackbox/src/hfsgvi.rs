@@ -1,13 +1,13 @@
-//! Hessian-free stochastic Gaussian variational inference (HFSGVI). It takes Newton steps, computed by conjugate
-//! gradients from stochastic gradients and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and
-//! Heller, NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
+//! Hessian-free stochastic Gaussian variational inference (HFSGVI). The method takes Newton steps without a trust
+//! region. It computes each step by conjugate gradients, from stochastic gradients and Hessian-vector products (Fan,
+//! Wang, Beck, Kwok and Heller, NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
 //!
-//! The method accepts every proposed step, so an iterate may be a point at which the density overflows. Each record of
-//! the trace therefore counts the draws at which the density or its gradient is not finite (`overflowed`). A run
-//! without any finite draw has diverged. Newton steps also approach saddle points, so the conjugate-gradient method
-//! stops at negative curvature and returns its current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm
-//! 7.1). The draws, the sample sizes and the counting of evaluations are the same as for [`Trust`](crate::Trust). The
-//! method serves only as a baseline for comparisons.
+//! The method accepts every proposed step, so the density may overflow at an iterate. Each record of the trace
+//! therefore counts the draws with a density or a gradient that is not finite (`overflowed`). A run without any finite
+//! draw has diverged. Newton steps also approach saddle points, so the conjugate-gradient method stops at negative
+//! curvature and returns its current iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). The draws,
+//! the sample sizes and the counting of evaluations are the same as for [`Trust`](crate::Trust). The method serves only
+//! as a baseline for comparisons.
 
 use std::sync::Arc;
 
@@ -34,15 +34,15 @@ pub struct HfsgviSettings {
     pub gradient_draws: usize,
     /// The number of draws for Hessian-vector products.
     pub hessian_draws: usize,
-    /// The number of draws from which the change of the ELBO is estimated. The trace reports the change, and the
-    /// stopping rule uses it.
+    /// The number of draws for the estimate of the change of the ELBO. The trace reports the estimate, and the stopping
+    /// rule uses it.
     pub change_draws: usize,
     /// The relative residual at which conjugate gradients stop.
     pub refine: f64,
     /// The largest number of Hessian-vector products per iteration.
     pub max_products: u64,
-    /// The improvement of the ELBO, in nats, below which a run has converged. The rule applies to both the predicted
-    /// and the observed improvement.
+    /// The tolerance of the stopping rule, in nats. A run has converged if the predicted and the observed improvement
+    /// of the ELBO are both below it.
     pub tolerance: f64,
     /// The largest number of iterations.
     pub max_iterations: u64,
@@ -78,7 +78,7 @@ impl MethodSettings for HfsgviSettings {
         ])
     }
 
-    /// The method processes draws in blocks, which limits the size of matrices for any number of draws.
+    /// The method processes draws in blocks, so the size of its matrices does not depend on the number of draws.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }

@@ -24,11 +24,11 @@
 //! F is the average over fixed draws with matched moments. Linear response first minimises F, because the formula is
 //! valid only at an optimum. If there are at most [`LinearResponseSettings::dense_limit`] coordinates, the code
 //! computes the 2d × 2d Hessian from Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws. The
-//! result is then a full-rank Gaussian. If there are more coordinates, or if coordinates are chosen, the code does not
-//! compute the matrix, but solves one linear system per chosen coordinate by conjugate gradients. The result is then a
-//! low-rank Gaussian: the mean-field Gaussian in which the covariance of the chosen coordinates is replaced. Draws of
-//! either Gaussian give standard deviations and quantiles of constrained and generated quantities. They include the
-//! curvature of the transforms, which the delta method would linearise.
+//! result is then a full-rank Gaussian. If there are more coordinates, or if the caller chooses coordinates, the code
+//! does not compute this matrix. Instead, it solves one linear system per chosen coordinate by conjugate gradients. The
+//! result is then a low-rank Gaussian: the mean-field Gaussian in which the covariance of the chosen coordinates is
+//! replaced. Draws of either Gaussian give standard deviations and quantiles of constrained and generated quantities.
+//! They include the curvature of the transforms, which the delta method would linearise.
 //!
 //! Σ is a correction of first order in the perturbation, so it corrects neither a wrong mean nor a mode that was not
 //! found.
@@ -55,8 +55,8 @@ use crate::settings::Settings;
 /// The settings of linear response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearResponseSettings {
-    /// The number of fixed draws. `None` means the larger of 1024 and four per coordinate (for exact second moments),
-    /// but at most 4096. To bound memory, the number is also limited to 2²³ divided by the number of coordinates.
+    /// The number of fixed draws. `None` means 1024 draws, or four per coordinate if that is more (for exact second
+    /// moments), but at most 4096. To limit memory, the default never exceeds 2²³ divided by the number of coordinates.
     pub draws: Option<usize>,
     /// The largest number of coordinates for which linear response computes the whole Hessian.
     pub dense_limit: usize,
@@ -130,12 +130,13 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// This stream separates the draws from those of certificates, which have the same purpose.
+/// Certificates use the same purpose in the keys of their draws. Because of this stream, linear response uses other
+/// draws than certificates.
 const STREAM: u64 = 0x4c52 << 32;
 
-/// The largest loss of the ELBO, in nats and beyond noise, that linear response may cause. If the posterior is nearly
-/// Gaussian, linear response improves the ELBO. Otherwise the first-order correction may overshoot, and k̂ does not
-/// detect this, because overdispersed draws have a good k̂.
+/// The largest decrease of the ELBO, in nats and beyond noise, for which the result of linear response is accepted. If
+/// the posterior is nearly Gaussian, linear response improves the ELBO. Otherwise the first-order correction may
+/// overshoot, and k̂ does not detect this, because overdispersed draws have a good k̂.
 const LOSS: f64 = 0.1;
 
 const POLISH: usize = 60;
@@ -391,10 +392,11 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 }
 
 impl Fit {
-    /// Adds the linear response at the mean-field result as a further family, and evaluates it on fresh draws. The
-    /// function chooses this family for the result, because the caller requested its covariances. If the ELBO falls
-    /// clearly, a warning reports the loss. If linear response fails, the fit is unchanged, and a warning states the
-    /// reason. A fit with either warning is not trusted.
+    /// Computes the linear response at the mean-field result, adds it to the fit as a further family, and evaluates it
+    /// on fresh draws. The function chooses this family for the result, because the caller requested its covariances.
+    /// If the ELBO of the family is clearly lower, a warning reports the loss. If linear response fails, the function
+    /// leaves the fit unchanged except for a warning that states the reason. A fit with one of these warnings is not
+    /// trusted.
     ///
     /// If the fit has no mean-field result, the function does not change it.
     pub fn respond<D: TwiceDifferentiable>(

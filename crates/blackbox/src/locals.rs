@@ -11,7 +11,8 @@ use crate::reduce::{axpy, dot};
 
 const STEPS: usize = 60;
 const SHORTER: f64 = 0.3;
-/// The share of a full Newton step below which the search ends without a mode.
+/// The shortest allowed step, as a share of a full Newton step. If a shorter step would be necessary, the search ends
+/// without a mode.
 const SHORTEST: f64 = 1e-6;
 
 /// The Newton decrement, in nats, at which a search has found the mode. The objective is practically quadratic near the
@@ -29,7 +30,7 @@ const DISTANCE: f64 = 1.25;
 /// the second moment of a Gaussian.
 const SIDE: usize = 3;
 
-/// The largest factor by which quadrature may change the variance of a density that counts as nearly Gaussian.
+/// A density counts as nearly Gaussian if quadrature changes its variance by at most this factor.
 const NEARLY: f64 = 4.0;
 
 #[derive(Clone, Debug)]
@@ -123,10 +124,10 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         climbs.into_iter().map(end).collect()
     }
 
-    /// Replaces modes by means, curvatures by precisions, and the masses of Laplace's method by those of quadrature, if
-    /// the local parameters are independent conditional on the global parameters. In this case, the gradient at a node
-    /// contains the derivative of the log density of each local parameter separately, and integrating these derivatives
-    /// yields the log densities.
+    /// Improves the results of Laplace's method by quadrature, if the local parameters are independent conditional on
+    /// the global parameters. Means then replace the modes, precisions replace the curvatures, and the masses come from
+    /// quadrature. With independent parameters, each element of the gradient at a node is the derivative of one
+    /// parameter's log density. The function integrates these derivatives to obtain the log densities.
     pub(crate) fn integrate(&mut self, globals: &[Vec<f64>], modes: &mut [LocalMode]) {
         let local = self.family.locals().len();
         if self.family.symbolic().nonzeros() > local {
@@ -385,9 +386,9 @@ fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// The density is that of the logarithm of a gamma variable with shape a, relative to its mode and in units of the
-    /// standard deviation of Laplace's method. Up to a constant, the log density is `a x − a eˣ`. Its mean is ψ(a) −
-    /// log a, its variance is ψ′(a), and its integral is Γ(a) a^(−a) eᵃ.
+    /// The test density is that of the logarithm of a gamma variable with shape a. Its coordinate is the distance from
+    /// the mode, in standard deviations of Laplace's method. Up to a constant, the log density is `a x − a eˣ`. Its
+    /// mean is ψ(a) − log a, its variance is ψ′(a), and its integral is Γ(a) a^(−a) eᵃ.
     #[test]
     fn moments_of_a_skewed_density_are_its_own() {
         let a: f64 = 20.0;

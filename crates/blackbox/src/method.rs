@@ -73,8 +73,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Returns the number of draws whose derivatives are in memory at the same time (see
-            /// [`MethodSettings::lanes`]).
+            /// Returns how many draws the method processes at the same time (see [`MethodSettings::lanes`]).
             pub fn lanes(&self, dim: usize) -> usize {
                 match self {
                     $(Self::$policy(settings) => settings.lanes(dim),)*
@@ -150,8 +149,9 @@ macro_rules! methods {
 
 methods! {
     policies {
-        /// The default. Mean-field families are fitted by TrustVI. If its stopping rule is not met at the end, Newton's
-        /// method on fixed draws continues. Most richer families are fitted by Newton's method on fixed draws.
+        /// The default. TrustVI fits mean-field families. If TrustVI ends before its stopping rule is met, Newton's
+        /// method on fixed draws continues the fit. For most richer families, Newton's method on fixed draws runs from
+        /// the beginning.
         Auto(AutoSettings),
     }
     methods {
@@ -179,16 +179,16 @@ methods! {
         Minibatch(MinibatchSettings),
         /// Incremental minimisation with exponential averages over minibatches, after a robust start.
         Smiso(SmisoSettings),
-        /// TrustVI in which every pair of draws has its own minibatch of records. The algorithm, the state and the name
+        /// TrustVI with a separate minibatch of records for every pair of draws. The algorithm, the state and the name
         /// are the same as for [`Method::Trust`].
         RecordTrust(RecordTrust),
     }
 }
 
 impl Method {
-    /// Returns the methods that fit a family, in order. Each method continues if the method before it [hands
-    /// over](Fitting::hands_over). Newton's method on fixed draws follows natural-gradient steps, and stochastic
-    /// gradients follow Newton's method.
+    /// Returns the methods that fit a family, in order. After the first method, each method runs only if the method
+    /// before it [hands over](Fitting::hands_over). The order is natural-gradient steps, then Newton's method on fixed
+    /// draws, then stochastic gradients.
     pub fn plan(&self, family: &dyn Family) -> Vec<Self> {
         match self {
             Self::Auto(settings) => settings.plan(family),

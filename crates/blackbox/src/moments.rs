@@ -1,13 +1,14 @@
 //! Fits of mixtures by adaptive importance sampling.
 //!
 //! Each iteration draws from the current mixture and weights the draws by the density. Half of the draws have the tails
-//! of a t distribution. The iteration then sets the weights, means and covariances of the components to the moments of
-//! the weighted draws, where the components share each draw in proportion to their densities. This is a step of
-//! expectation maximisation on KL(p‖q), which covers the mass that the draws reach (Cappé, Douc, Guillin, Marin and
-//! Robert 2008). While the mixture has fewer than K components, iterations add components where the weights are
-//! largest, with the covariance of the surrounding draws (Raftery and Bao 2010, section 3.2). The draws of the next
-//! iteration, to which the mixture was not fitted, measure its quality. The measure is the effective share of these
-//! draws, computed from the entropy of the weights. The result is the best mixture of all iterations.
+//! of a t distribution. The components share each draw in proportion to their densities. The iteration then computes
+//! the weight, mean and covariance of each component from its share of the weighted draws. This is a step of
+//! expectation maximisation on KL(p‖q), so that the mixture covers all mass that the draws reach (Cappé, Douc, Guillin,
+//! Marin and Robert 2008). While the mixture has fewer than K components, iterations add components where the weights
+//! are largest, with the covariance of the surrounding draws (Raftery and Bao 2010, section 3.2). The next iteration
+//! measures the quality of the mixture on its own draws, to which the mixture was not fitted. The quality is the
+//! effective share of these draws, computed from the entropy of their weights. The result is the best mixture of all
+//! iterations.
 
 use std::sync::Arc;
 
@@ -32,8 +33,8 @@ use crate::reduce::{dot, sum};
 /// The settings of adaptive importance sampling for mixtures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MomentsSettings {
-    /// The number of draws per iteration. If `draws_a_coordinate` times the number of coordinates is larger, that
-    /// number is used instead.
+    /// The number of draws per iteration. The fit uses more draws if `draws_a_coordinate` times the number of
+    /// coordinates is larger than this number.
     pub draws: usize,
     /// The number of draws per iteration and coordinate (see `draws`).
     pub draws_a_coordinate: usize,
@@ -51,8 +52,8 @@ impl Default for MomentsSettings {
     }
 }
 
-/// The largest dimension. A component has d²/2 parameters, which must be determined from the weights of a few thousand
-/// draws.
+/// The largest dimension. A component has d²/2 parameters, but there are only a few thousand weighted draws to
+/// determine them.
 const LARGEST: usize = 128;
 
 const FREEDOM: usize = 5;
@@ -60,11 +61,11 @@ const FREEDOM: usize = 5;
 const RISE: f64 = 0.01;
 const PATIENCE: u64 = 6;
 
-/// The number of weighted draws per coordinate at which the new covariance has the same weight as the old covariance.
+/// An iteration averages a component's old covariance with the covariance of the weighted draws. The old covariance
+/// counts as much as this many draws per coordinate.
 const INERTIA: f64 = 2.0;
 
-/// The share of the draws from which the covariance of a new component is computed. These are the draws closest to the
-/// component.
+/// The covariance of a new component is computed from this share of the draws, namely those closest to the component.
 const AROUND: f64 = 0.05;
 
 const BLOCK: usize = 2048;

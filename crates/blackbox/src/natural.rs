@@ -1,6 +1,6 @@
 //! Natural-gradient steps that use second derivatives.
 //!
-//! The precision of the best Gaussian is `−E ∇²log p`, and its mean satisfies `E ∇log p = 0`, with both expectations
+//! The precision of the best Gaussian is `−E ∇²log p`, and its mean satisfies `E ∇log p = 0`. Both expectations are
 //! under that Gaussian (Opper and Archambeau 2009). Each iteration averages gradients and Hessians over fresh draws,
 //! and takes the full step to the implied Gaussian. If the full step would lower the ELBO on the same draws, the
 //! iteration takes only a part of the step. A full step is a Newton step in the natural parameters (Khan and Rue 2023,
@@ -13,7 +13,7 @@
 //! and Newton's method on fixed draws finishes the fit. If the gains hardly fall, the noise of the averages dominates,
 //! and the next iterations use twice as many draws. If the gains hardly fall even with the largest number of draws, the
 //! steps are too short, for example because the precision of a scale depends on the values that it scales. Newton's
-//! method on fixed draws models that dependence, so the fit continues with it.
+//! method on fixed draws models that dependence, so the fit then continues with Newton's method.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
-/// The ratio of a gain to the previous gain above which the noise of the averages is assumed to dominate.
+/// If the ratio of a gain to the previous gain exceeds this value, the noise of the averages is assumed to dominate.
 const PROGRESS: f64 = 0.6;
 
 const SLOWEST: f64 = 0.95;
@@ -122,9 +122,9 @@ impl Fitting for NaturalSettings {
         }))
     }
 
-    /// Newton's method follows if no step improves the ELBO. It also follows whenever fixed draws suffice to determine
-    /// a covariance. Along a direction in which mean and covariance change together, the ELBO may be fifty times
-    /// flatter than at a fixed covariance, so that noise hides the gain of a step. In a random walk of 60 steps, two
+    /// The fit continues with Newton's method if no step improves the ELBO. It also does so whenever there are enough
+    /// fixed draws to determine a covariance. If mean and covariance change together, the ELBO may be fifty times
+    /// flatter than at a fixed covariance. Noise then hides the gain of a step. In a random walk of 60 steps, two
     /// scales were wrong by 2 standard deviations, and the ELBO was 0.04 nats below its best value, although the
     /// estimated distance was 0.005.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {

@@ -1,17 +1,17 @@
-//! Nested Laplace approximations: first of the local parameters conditional on the global parameters, and then of the
-//! global parameters (Rue, Martino and Chopin, *Approximate Bayesian inference for latent Gaussian models by using
-//! integrated nested Laplace approximations*, 2009, section 3). The method applies to any density whose pattern has
-//! global parameters.
+//! Nested Laplace approximations. The inner approximation is for the local parameters conditional on the global
+//! parameters, and the outer approximation is for the global parameters (Rue, Martino and Chopin, *Approximate Bayesian
+//! inference for latent Gaussian models by using integrated nested Laplace approximations*, 2009, section 3). The
+//! method applies to any density whose pattern has global parameters.
 //!
-//! For given global parameters, Laplace's method computes the log mass over the local parameters from their mode and
-//! the Hessian at the mode. The result is exact if the local parameters are Gaussian. If the local parameters are
-//! independent conditional on the global parameters, quadrature replaces Laplace's method at the drawn points. Newton
-//! steps with finite differences find the mode of the mass as a function of the global parameters. This mode exists
-//! even for a funnel, whose density has no mode. From there, the method repeatedly draws points from a widened Gaussian
-//! over the global parameters. The masses at these points serve as weights, from which the Gaussian receives the mean
-//! and the covariance of the mass. When the mean and the covariance no longer change, a least-squares fit at the last
-//! points expresses the means, log scales and regression coefficients of the local parameters by the features of the
-//! family. Only the points are random, and their first two sample moments are exact.
+//! For given global parameters, Laplace's method approximates the log integral over the local parameters (their log
+//! mass), from their mode and the Hessian at the mode. The result is exact if the local parameters are Gaussian. If the
+//! local parameters are independent conditional on the global parameters, quadrature replaces Laplace's method at the
+//! drawn points. Newton steps with finite differences find the mode of the mass as a function of the global parameters.
+//! This mode exists even for a funnel, whose density has no mode. From there, the method repeatedly draws points from a
+//! widened Gaussian over the global parameters. It weights the points by their masses, and sets the mean and the
+//! covariance of the Gaussian to those of the weighted points. When the mean and the covariance no longer change, the
+//! method fits the means, log scales and regression coefficients of the local parameters to the features of the family,
+//! by least squares at the last points. Only the points are random, and their first two sample moments are exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
@@ -45,7 +45,7 @@ const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 const WIDER: f64 = 1.3;
 
 const ROUNDS: u64 = 4;
-/// The change of the mean, in standard deviations, below which the iterations have converged.
+/// The iterations have converged when the mean changes by less than this number of standard deviations.
 const STILL: f64 = 0.1;
 
 const DRAWS_PER_FEATURE: usize = 2;
@@ -66,7 +66,8 @@ pub struct NestedState {
     globals: Vec<f64>,
     locals: Vec<f64>,
     differences: Vec<f64>,
-    /// The lower factor of the covariance of the global parameters. It is empty until their mode has been found.
+    /// The lower factor of the covariance of the global parameters. The factor is empty until the mode of the global
+    /// parameters has been found.
     factor: Vec<f64>,
     rounds: u64,
     calls: Calls,
@@ -290,8 +291,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// Returns the mean and the covariance of the weighted points, corrected by the known moments of a Gaussian, and
-    /// the distance by which the mean moved, in standard deviations.
+    /// Returns the mean and the covariance of the weighted points, corrected by the known moments of a Gaussian. Also
+    /// returns how far the mean has moved, in standard deviations.
     fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let (mut mean, mut covariance) = moments(&points.x, &points.weights, k);

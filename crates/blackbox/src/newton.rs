@@ -2,7 +2,7 @@
 //! gradients in the metric of the family's Fisher information.
 //!
 //! Each iteration minimises the model `m(s) = gᵀs + ½ sᵀHs` over `‖s‖_P ≤ δ`, using exact Hessian-vector products. The
-//! conjugate gradients stop inside the region when the residual is small, or else on its boundary. At negative
+//! conjugate gradients stop when the residual is small or when they reach the boundary of the region. At negative
 //! curvature, they follow the direction to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000, algorithm
 //! 7.5.1, whose recurrences give P-norms without P). The method accepts a step if the objective falls by at least a
 //! tenth of the decrease that the model predicts. It rejects a step to a point whose objective is not finite. The
@@ -15,11 +15,11 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use crate::objective::Objective;
 use crate::reduce::{axpy, dot};
 
-/// The largest dimension in which the averaged Hessian is computed for preconditioning. It takes products of two draws
-/// for each coordinate, and a Cholesky factorisation.
+/// The largest dimension in which the averaged Hessian is computed for preconditioning. Computing it takes
+/// Hessian-vector products at two draws for each coordinate, and a Cholesky factorisation.
 const DENSE_LIMIT: usize = 256;
-/// The largest number of coordinates per lane at which the averaged Hessian is computed from the beginning. Above it,
-/// the Hessian is computed only after conjugate gradients have proved slow.
+/// If there are at most this many coordinates per lane, the averaged Hessian is computed from the beginning. Otherwise
+/// it is computed only after conjugate gradients have proved slow.
 const CHEAP: usize = 2;
 
 /// The relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, which is about twice the remaining gain in nats. The
@@ -71,8 +71,9 @@ pub struct NewtonStep {
 }
 
 impl NewtonStep {
-    /// Returns whether the remaining gain on these draws is below `tolerance`. This is the case if a Newton step inside
-    /// the region predicted a smaller gain, and if the change of the objective agreed with the prediction.
+    /// Returns whether the remaining gain on these draws is below `tolerance`. It is below `tolerance` if the last
+    /// Newton step stayed inside the region and predicted a smaller gain than `tolerance`, and if the objective changed
+    /// as predicted.
     pub fn is_last(&self, tolerance: f64) -> bool {
         !self.bounded && self.predicted <= tolerance && self.observed <= 2.0 * tolerance
     }
@@ -221,7 +222,7 @@ struct Solution {
 }
 
 struct Leg {
-    /// The lengths along each direction p, and the corresponding end points. They are not stored if there are too many.
+    /// The step length along each direction p, and the point at its end. They are not stored if there are too many.
     length: f64,
     end: Vec<f64>,
     /// The products `−rᵀp` and `pᵀHp` of the model at the beginning of the iteration.
@@ -272,8 +273,8 @@ impl Way {
         }
     }
 
-    /// Returns the point at which the path leaves a smaller region. This point is the minimiser for the smaller radius.
-    /// Returns `None` if the path does not leave the region, or if the path is no longer stored.
+    /// Returns the point at which the path leaves the region of the given smaller radius. This point is the minimiser
+    /// for that radius. Returns `None` if the path does not leave the region, or if the path is no longer stored.
     fn within(&self, radius: f64) -> Option<Solution> {
         let at = (self.legs.iter()).position(|leg| leg.norm_at(leg.length) > radius)?;
         let leg = (self.legs.get(at)).filter(|leg| leg.end.len() == self.step.len())?;

@@ -11,7 +11,7 @@ use crate::reduce::dot;
 pub enum NoisePurpose {
     /// The draws of an approximation that represent the posterior.
     Draws,
-    /// Random starting points, and the draws by which they are compared.
+    /// Random starting points, and the draws on which they are compared.
     Start,
     /// The fixed draws for one stage of a sample-average approximation.
     Sample,
@@ -31,9 +31,9 @@ pub enum NoisePurpose {
     Resample,
     /// Draws for Hessian-vector products.
     Curvature,
-    /// Draws that assess the change of the ELBO by a step.
+    /// Draws for estimates of the change in the ELBO due to a step.
     Change,
-    /// The particles of a refinement, for their starting points and their resampling.
+    /// Random numbers for the starting points and the resampling of a refinement's particles.
     Particle,
     /// Momenta, step sizes and acceptance decisions of the chains.
     Momentum,
@@ -50,7 +50,7 @@ pub enum NoisePurpose {
 }
 
 impl NoisePurpose {
-    /// A new name for a purpose would change the meaning of every seed.
+    /// Do not rename a purpose. Otherwise the same seed would give other random numbers.
     fn key(self) -> rng::Purpose {
         const fn named(name: &str) -> rng::Purpose {
             rng::Purpose::new("blackbox").fold(name)
@@ -87,7 +87,7 @@ pub struct NoiseSource {
 }
 
 impl NoiseSource {
-    /// Creates the streams of `seed`, which are computed by the kernels of the given SIMD level. AVX2 and AVX-512 give
+    /// Creates the streams of `seed`. The kernels of the given SIMD level compute the numbers. AVX2 and AVX-512 give
     /// bitwise identical numbers.
     pub fn new(seed: u64, simd: Simd) -> Self {
         Self { seed, simd }

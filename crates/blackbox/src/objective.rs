@@ -134,9 +134,9 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Computes the draws and gradients at ω, unless the last evaluation was at ω. This computation is not added to the
-    /// number of calls. That number must not depend on the contents of memory, and a resumed run starts with empty
-    /// memory. The function [`charge`](Self::charge) counts the evaluation instead.
+    /// Computes the draws and gradients at ω, unless the last evaluation was at ω. The function does not count this
+    /// evaluation, because the count must be the same in a resumed run, which starts without stored values. Instead,
+    /// callers count it by [`charge`](Self::charge).
     fn visit(&mut self, omega: &[f64]) {
         if self.at != omega {
             let calls = self.calls;
@@ -202,8 +202,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         None
     }
 
-    /// Computes `−(1/K) Σ ∇²log p`, a symmetric d × d matrix, where K lanes are the first `draws` lanes and their
-    /// mirror images.
+    /// Computes `−(1/K) Σ ∇²log p`, a symmetric d × d matrix. The K lanes are the first `draws` lanes and their mirror
+    /// images.
     fn negated_hessian(&mut self, omega: &[f64], draws: usize) -> Vec<f64> {
         let dim = self.family.dim();
         let mut unit = vec![0.0; dim * dim];
@@ -219,7 +219,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         hessian
     }
 
-    /// Computes `−(1/K) Σ ∇²log p V` for the columns V of `directions`, where K lanes are the first `draws` lanes and
+    /// Computes `−(1/K) Σ ∇²log p V` for the columns V of `directions`. The K lanes are the first `draws` lanes and
     /// their mirror images.
     pub fn negated_products(
         &mut self,

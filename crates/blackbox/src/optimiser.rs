@@ -125,7 +125,7 @@ pub struct Optimiser {
 }
 
 impl From<Rule> for Optimiser {
-    /// Returns an optimiser with this rule and a constant step size, which is the default of the rule.
+    /// Returns an optimiser with this rule. The step size is constant and equals the rule's default.
     fn from(rule: Rule) -> Self {
         Self {
             rule,
@@ -179,9 +179,8 @@ impl Optimiser {
 }
 
 jensen_math::simd_fn! {
-    /// Computes `omega += gamma · direction` at iteration t, which determines the bias correction. Each rule has its
-    /// own loop, which the compiler vectorises. The loops use no fused operations, so all SIMD levels give the same
-    /// bits.
+    /// Computes `omega += gamma · direction`. The bias correction depends on the iteration t. Each rule has its own
+    /// loop, which the compiler vectorises. The loops use no fused operations, so all SIMD levels give the same bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;

@@ -105,7 +105,7 @@ impl Stream {
     }
 }
 
-/// The number of replaced draws per requested draw of a gradient at which the estimate fails, as in Stan.
+/// An estimate of a gradient fails after this many replaced draws per requested draw, as in Stan.
 const RETRIES: usize = 10;
 
 /// An evaluator of a density at the draws of a family. It makes one call of the density per batch.
@@ -121,7 +121,7 @@ pub struct Oracle<'a, D: LogDensity> {
 }
 
 impl<'a, D: LogDensity> Oracle<'a, D> {
-    /// Creates an oracle. The size of its scratch memory is that of the largest batch so far.
+    /// Creates an oracle. Its scratch memory grows to the size of the largest batch.
     pub fn new(density: &'a D, family: Arc<dyn Family>) -> Self {
         Self {
             density,
@@ -165,7 +165,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Lanes::new(&self.z, self.family.dim(), lanes)
     }
 
-    /// Computes the log density at the draws that `noise` gives for the parameters `omega`.
+    /// Computes the log density at draws of the member with parameters `omega`. The draws are generated from `noise`.
     pub fn log_density(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         self.prepare(omega, noise);
         let mut values = vec![0.0; noise.lanes()];
@@ -175,8 +175,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         values
     }
 
-    /// Computes `log p − log q` at the draws that `noise` gives for the parameters `omega`. These are the log
-    /// importance weights, and their mean is an estimate of the ELBO.
+    /// Computes `log p − log q` at draws of the member with parameters `omega`. The draws are generated from `noise`.
+    /// These are the log importance weights, and their mean is an estimate of the ELBO.
     pub fn log_weights(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut weights = self.log_density(omega, noise);
         let mut log_q = vec![0.0; noise.lanes()];
@@ -198,8 +198,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         difference
     }
 
-    /// Returns an estimate of the difference `L(to) − L(from)` of the ELBOs on the same noise. Lanes whose value is not
-    /// finite for either parameter vector are omitted and counted.
+    /// Estimates the difference in the ELBO, `L(to) − L(from)`, with the same noise for both. If the value of a lane is
+    /// not finite for either parameter vector, the function omits the lane and counts it.
     pub fn matched_difference(
         &mut self,
         from: &[f64],

@@ -1,8 +1,8 @@
-//! The accuracy that reported numbers must have, and all limits that follow from this accuracy.
+//! The accuracy that reported numbers must have, and the limits of all checks that follow from it.
 //!
-//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. Every limit of the
-//! checks is a function of the policy in this file, with its derivation. Constants that belong to a single algorithm
-//! are defined and explained in the module of the algorithm.
+//! A fit is trusted if its means and standard deviations are as accurate as the [`Policy`] requires. This file computes
+//! every limit from the policy, and documents the derivation. Constants that belong to a single algorithm are defined
+//! and explained in the module of the algorithm.
 
 use jensen_math::special::inv_phi;
 use jensen_run::SettingError;
@@ -15,8 +15,8 @@ const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
 /// The required accuracy of the reported numbers, and the number of gradients that a fit may use to reach this
-/// accuracy. Limits on time and memory do not change a finished result, so they belong to the
-/// [`Budget`](jensen_run::Budget) and to the caller.
+/// accuracy. Limits on time and memory are not part of the policy, because they do not change a finished result. The
+/// caller sets them in the [`Budget`](jensen_run::Budget).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
@@ -24,9 +24,9 @@ pub struct Policy {
     pub mean_error: f64,
     /// The largest allowed relative error of a standard deviation.
     pub sd_error: f64,
-    /// The probability that a single test rejects a correct fit, or that it prolongs the fit. A false alarm costs one
-    /// more stationary phase. A missed alarm accepts narrow curved posteriors ("bananas") whose chains have not
-    /// converged: at a drift of 3, the standard deviation of the height of the arms was 0.58 times the correct value.
+    /// The probability that a single test rejects or prolongs a correct fit. Such a false alarm costs one more
+    /// stationary phase. A missed alarm accepts narrow curved posteriors ("bananas") whose chains have not converged:
+    /// at a drift of 3, the standard deviation of the height of the arms was 0.58 times the correct value.
     pub failure_probability: f64,
     /// The required effective sample size of every quantity. Chains that are shorter than their autocorrelation time
     /// cannot show that they have converged. With a limit of 400, curved posteriors passed with 418 and 434 effective
@@ -35,9 +35,9 @@ pub struct Policy {
     /// the height was correct to within its Monte-Carlo error. The standard errors of means are then below 0.045
     /// standard deviations.
     pub effective_draws: f64,
-    /// The largest number of gradients of a refinement with up to a hundred coordinates. For more coordinates, the
-    /// limit is inversely proportional to the number of coordinates. If the density is cheap, a refinement may use up
-    /// to five times this number.
+    /// The largest number of gradients that a refinement with up to a hundred coordinates may use. For more
+    /// coordinates, the limit is inversely proportional to the number of coordinates. If the density is cheap, a
+    /// refinement may use up to five times this number.
     pub max_gradients: u64,
 }
 
@@ -96,13 +96,13 @@ impl Policy {
         *self == Self::default()
     }
 
-    /// Returns the number of standard errors above which a two-sided test rejects. With the default policy it is 1.96.
+    /// Returns the critical value of a two-sided test, in standard errors. With the default policy it is 1.96.
     pub fn confidence(&self) -> f64 {
         -inv_phi(0.5 * self.failure_probability)
     }
 
-    /// Returns the number of standard errors above which the largest of several test statistics is rejected, by
-    /// Bonferroni's inequality. With the default policy it is 2.6 for five tests and 3.9 for six hundred tests.
+    /// Returns the critical value for the largest of several test statistics, in standard errors, by Bonferroni's
+    /// inequality. With the default policy it is 2.6 for five tests and 3.9 for six hundred tests.
     pub fn confidence_of(&self, tests: usize) -> f64 {
         -inv_phi(0.5 * self.failure_probability / tests as f64)
     }
@@ -122,9 +122,9 @@ impl Policy {
         2.0 * self.sd_error
     }
 
-    /// Returns the number of nats by which the ELBO of a mixture may be below the ELBO of another result. If omitting a
-    /// mode at a distance of one standard deviation changes the mean by the allowed error, the mode has this share of
-    /// the mass. The ELBO without the mode is then lower by the same number of nats.
+    /// Returns how much lower, in nats, the ELBO of a mixture may be than the ELBO of another result. Consider a mode
+    /// one standard deviation away whose omission changes the mean by the allowed error. The mode's share of the mass
+    /// then equals this limit. An approximation without the mode has an ELBO that is lower by the same number of nats.
     pub fn of_a_mode(&self) -> f64 {
         self.mean_error
     }
@@ -137,10 +137,10 @@ impl Policy {
         2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
     }
 
-    /// Returns the number of gradients above which a refinement of `dim` coordinates does not start another stationary
-    /// phase. `work` is the number of elementary operations per gradient, if it is known. Two million gradients take
-    /// ten seconds to a minute for a hundred coordinates, but only a second for twenty coordinates with few data. Such
-    /// cheap densities may use five times as many gradients.
+    /// Returns the budget of gradients for a refinement of `dim` coordinates. Once a refinement has used the budget, it
+    /// does not start another stationary phase. `work` is the number of elementary operations per gradient, if it is
+    /// known. Two million gradients take ten seconds to a minute for a hundred coordinates, but only a second for
+    /// twenty coordinates with few data. Such cheap densities may use five times as many gradients.
     pub fn gradients(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between the two coordinate systems takes a product with a matrix.
@@ -149,9 +149,9 @@ impl Policy {
         limit.max(affordable.min(CHEAP * limit))
     }
 
-    /// Returns the smallest budget of gradients for a map whose cost is proportional to the dimension, as for sparse
-    /// precisions. The budget allows 150 transitions, whose step sizes are proportional to the inverse fourth root of
-    /// the dimension.
+    /// Returns the smallest budget of gradients for a map whose cost is proportional to the dimension, such as that of
+    /// a sparse precision. The budget allows 150 transitions. Their step sizes are proportional to the inverse fourth
+    /// root of the dimension.
     pub(crate) fn least_gradients(&self, dim: usize) -> u64 {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
@@ -162,8 +162,8 @@ impl Policy {
         (8.0 * self.effective_draws) as usize
     }
 
-    /// Returns the number of draws in the preview of a family, after which the driver may abandon the family for a
-    /// richer one. This number equals the required effective sample size.
+    /// Returns the number of draws in the preview of a family. After the preview, the driver may abandon the family for
+    /// a richer one. The number equals the required effective sample size.
     pub fn preview_draws(&self) -> usize {
         self.effective_draws as usize
     }

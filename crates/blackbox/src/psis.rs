@@ -60,10 +60,10 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
     Tail::of(&mut x, relative_efficiency).map_or(f64::INFINITY, |tail| tail.fit(&x).0)
 }
 
-/// Computes the tail index k̂ of the draws of a quantity, which may be in any order. It is the shape of a generalised
-/// Pareto distribution that is fitted to each tail, and the heavier tail counts. Moments of order 1/k̂ and higher do
-/// not exist. The result equals that of `pareto_khat` in the R package posterior (Vehtari et al. 2024, section 3.2),
-/// with tails of the same length as in [`psis`].
+/// Computes the tail index k̂ of a quantity from its draws, in any order. The function fits a generalised Pareto
+/// distribution to each tail and returns the larger of the two shapes. Moments of order 1/k̂ and higher do not exist.
+/// The result equals that of `pareto_khat` in the R package posterior (Vehtari et al. 2024, section 3.2), with tails of
+/// the same length as in [`psis`].
 ///
 /// Equal whole numbers are first spread evenly over the interval of length 1 around them. Otherwise the many ties among
 /// counts would look like a heavy tail.
@@ -111,8 +111,8 @@ fn without_ties(draws: &[f64]) -> Option<Cow<'_, [f64]>> {
     (values > 4).then_some(Cow::Owned(spread))
 }
 
-/// Returns the standard error `(1 + k̂) / √m` of a tail index k̂, where m is the number of draws in the tail for the
-/// given number of effective draws.
+/// Returns the standard error `(1 + k̂) / √m` of a tail index k̂. Here m is the number of draws in the tail, which
+/// follows from the number of effective draws.
 pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
     let tail = tail_length(effective as usize, 1.0).max(1) as f64;
     (1.0 + khat) / tail.sqrt()
@@ -151,8 +151,8 @@ impl Tail {
         Some(Self { cutoff, order })
     }
 
-    /// The shape is infinite if fewer than five weights remain to be fitted, or if a quarter of them are zero relative
-    /// to the largest weight.
+    /// The shape is infinite if there are fewer than five weights to fit, or if a quarter of them are zero relative to
+    /// the largest weight.
     fn fit(&self, x: &[f64]) -> (f64, f64) {
         if self.order.len() <= 4 {
             return (f64::INFINITY, 0.0);

@@ -2,16 +2,16 @@
 //! doubles from stage to stage.
 //!
 //! Each stage fixes M draws with matched moments ([`NoiseSource::matched`]) and minimises the sample average of the
-//! negated ELBO by a trust-region Newton method. The next stage uses twice as many fresh draws and starts from the last
-//! optimum. The gain of a stage on its fresh draws shows how far the last optimum was from the true optimum. The
+//! negated ELBO by a trust-region Newton method. The next stage starts from this optimum and uses twice as many draws,
+//! which are fresh. Its gain on the fresh draws shows how far the previous optimum was from the true optimum. The
 //! sampling errors of the stages are independent and proportional to 1/M. If a stage with M draws gains G after a stage
 //! with M' draws, its optimum is therefore `G M'/(M + M')` nats from the true optimum. The fit has converged when this
-//! distance plus one standard error is within the tolerance, so convergence is never judged on the same draws as the
+//! distance plus one standard error is within the tolerance. Convergence is therefore never judged on the draws of the
 //! optimisation.
 //!
-//! Optimising an ELBO on fixed draws is the idea of Giordano, Ingram and Broderick, *Black box variational inference
-//! with a deterministic objective* (JMLR 25, 2024). The matched moments, the doubling and the stopping rule are
-//! specific to Jensen.
+//! The idea of optimising an ELBO on fixed draws is due to Giordano, Ingram and Broderick, *Black box variational
+//! inference with a deterministic objective* (JMLR 25, 2024). The matched moments, the doubling and the stopping rule
+//! are specific to Jensen.
 
 use std::sync::Arc;
 
@@ -36,13 +36,15 @@ pub struct SaaSettings {
     /// The largest estimated distance from the best ELBO of the family, in nats. `None` means 0.001 per coordinate, but
     /// at least 0.05 and at most 0.5. A loss of 0.001 nats moves a mean by 0.045 standard deviations.
     pub tolerance: Option<f64>,
-    /// The number of draws in the first stage. `None` means 128, or the number that gives exact second moments if that
-    /// is at most 512. For the full-rank family, this limit is 2048.
+    /// The number of draws in the first stage. `None` means as many draws as exact second moments require, but at least
+    /// 128 and at most 512 (or 2048 for the full-rank family).
     pub first_draws: Option<usize>,
-    /// The largest number of draws in a stage. It may double once if twice as many draws suffice. To bound memory, it
-    /// is reduced (but not below 256) if coordinates times draws would exceed 2²³.
+    /// The largest number of draws in a stage. If twice as many draws suffice for convergence, the fit may double this
+    /// number once. If coordinates times draws would exceed 2²³, the fit uses fewer draws to limit memory, but at least
+    /// 256.
     pub max_draws: usize,
-    /// The largest total number of Hessian-vector products in all stages. One product is over all draws of a stage.
+    /// The largest total number of Hessian-vector products in all stages. A product over all draws of a stage counts as
+    /// one.
     pub max_products: u64,
 }
 
@@ -72,9 +74,9 @@ impl SaaSettings {
         within_memory(self.max_draws, dim)
     }
 
-    /// Returns the number of draws for the largest stage if the ELBO is `remaining` nats from its optimum. Twice as
-    /// many draws would halve this distance in theory and reduce it by a third in practice, which may bring it within
-    /// the tolerance.
+    /// Returns the number of draws for the largest stage if the ELBO is `remaining` nats from its optimum. The function
+    /// allows twice as many draws if they could bring the distance within the tolerance. Twice as many draws halve the
+    /// distance in theory, and reduce it by a third in practice.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)
@@ -105,14 +107,15 @@ impl SaaSettings {
 const DRAWS_A_ROW: usize = 4;
 const MOST_FIRST: usize = 2048;
 
-/// Returns whether the first stage has enough draws for a covariance that other draws would reproduce.
+/// Returns whether the first stage has enough draws to determine a covariance. With fewer draws, other draws would give
+/// a different covariance.
 pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
 
-/// The largest number of Hessian-vector products for an [ill-conditioned](Family::is_ill_conditioned) family that is
-/// the richer one of two. In the dimensions in which the low-rank family is chosen, further products rarely lead to a
-/// trusted fit.
+/// The largest number of Hessian-vector products for a family that is [ill-conditioned](Family::is_ill_conditioned) and
+/// follows a simpler family. In the dimensions in which the low-rank family is chosen, further products rarely lead to
+/// a trusted fit.
 const HARD_PRODUCTS: u64 = 100;
 
 const HARD_DRAWS: usize = 512;
@@ -189,8 +192,8 @@ pub struct SaaState {
     products: u64,
 }
 
-/// The number of Newton iterations after which a stage gives up on its model of the objective. For smooth densities, a
-/// stage takes a few iterations, or a few dozen from a poor start.
+/// The largest number of Newton iterations in a stage. After this many iterations, the quadratic model of the objective
+/// is assumed to be useless. For smooth densities, a stage takes a few iterations, or a few dozen from a poor start.
 const ROUND_ITERATIONS: u64 = 100;
 
 const KINK: &str =

@@ -19,12 +19,12 @@ use crate::starts::StartSettings;
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
     /// The policy chooses the family. In 500 or more dimensions, the fit begins with the conditionally structured
-    /// Gaussian if a few coordinates are neighbours of most others ([`begins_conditional`](crate::begins_conditional)).
-    /// Otherwise it begins with a mean-field Gaussian. If k̂ is too large, a sparse, full-rank (up to 400 dimensions)
-    /// or low-rank Gaussian follows, which starts from the mean-field Gaussian. If that family also fails its checks
-    /// and the model has at least 100 dimensions, the conditionally structured Gaussian follows. If the starts find
-    /// other modes that are not relabellings, a mixture follows (in up to 64 dimensions). The fit reports all these
-    /// families.
+    /// Gaussian if most coordinates interact mainly with a few global parameters (see
+    /// [`begins_conditional`](crate::begins_conditional)). Otherwise it begins with a mean-field Gaussian. If k̂ is too
+    /// large, the next family is a sparse, full-rank (up to 400 dimensions) or low-rank Gaussian, and its fit starts
+    /// from the mean-field Gaussian. If that family also fails its checks and the model has at least 100 dimensions,
+    /// the conditionally structured Gaussian follows. If the starts find other modes that are not relabellings, a
+    /// mixture follows (in up to 64 dimensions). The fit reports all these families.
     Auto,
     /// Only the given family is fitted.
     Only(FamilyKind),
@@ -107,17 +107,16 @@ pub struct Settings {
     /// The largest number of bytes for the tables of records that a method stores. The limit does not affect results.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
-    /// For each coordinate, the number of the array to which the coordinate belongs. If the list is empty, all
-    /// coordinates may belong to one array. Jensen treats modes that differ by a permutation of array elements as one
-    /// answer.
+    /// For each coordinate, the index of the array that contains it. If the list is empty, all coordinates are assumed
+    /// to belong to one array. Jensen treats modes that differ by a permutation of array elements as one answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
     /// The name of each coordinate, which messages use. If the list is empty, messages use the index of the coordinate
     /// instead.
     #[serde(skip)]
     pub names: Vec<String>,
-    /// The relation between each coordinate and its reported value, which is the identity by default. The moments of
-    /// the reported values must also be accurate.
+    /// The relation between each coordinate and its reported value. By default, the two are equal. The moments of the
+    /// reported values must be as accurate as those of the coordinates.
     #[serde(skip)]
     pub scales: Vec<Scale>,
 }

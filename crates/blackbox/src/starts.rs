@@ -1,11 +1,11 @@
 //! Several short fits from different starting points, of which the driver keeps the best.
 //!
 //! Every start is a mean-field fit on the same few draws, so the ELBOs of the starts are directly comparable. For most
-//! of its path, a start uses even fewer draws. A start ends early if it reaches the optimum of an earlier start. Its
-//! initial spread is computed from the curvature of the density (and is at most 1), so that extreme scales do not put
-//! the first draws outside the range of the density. A start maximises the ELBO instead of the density, because in a
-//! centred hierarchy the ELBO has an optimum while the density has no finite mode. If starts end in different optima
-//! with comparable ELBOs, the posterior has several modes.
+//! of its path, a start uses even fewer draws. A start ends early if it reaches the optimum of an earlier start. The
+//! initial spread of a start is computed from the curvature of the density and is at most 1. With larger spreads, the
+//! density could overflow at the first draws if scales are extreme. A start maximises the ELBO instead of the density,
+//! because the density of a centred hierarchy has no finite mode, whereas its ELBO has an optimum. If starts end in
+//! different optima with comparable ELBOs, the posterior has several modes.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -43,18 +43,18 @@ const WAVE: usize = 4;
 
 const TOLERANCE: f64 = 0.1;
 
-/// The number of nats by which a start may fall behind. A start lags if its ELBO would remain this far below the best
-/// ELBO even if each remaining iteration gained twice the last prediction. For rough densities, such as those that use
-/// solvers with loose tolerances, steps shrink far from any optimum, and each small step costs as much as a useful
+/// The largest lag of a start behind the best start, in nats. A start lags if its ELBO would remain this far below the
+/// best ELBO even if each remaining iteration gained twice the last prediction. Rough densities, such as those that use
+/// solvers with loose tolerances, make steps shrink far from any optimum. Each such step costs as much as a useful
 /// step.
 const BEHIND: f64 = 20.0;
 /// The number of iterations that a lagging start may still take.
 const PATIENCE: u64 = 5;
 
-/// The predicted gain in nats, relative to the size of the ELBO, at which rounding errors are assumed to dominate the
-/// density around a start that does not advance. For example, the difference of two log gamma functions of 1e85
-/// consists of rounding errors. Such a value may exceed any ELBO, and its derivatives are about 1e70. The ELBO of such
-/// a start counts as not finite.
+/// If a start does not advance although its predicted gain exceeds the size of the ELBO by this factor, rounding errors
+/// are assumed to dominate the density. For example, the difference of two log gamma functions of 1e85 consists of
+/// rounding errors. Such a value may exceed any ELBO, and its derivatives are about 1e70. The ELBO of such a start
+/// counts as not finite.
 const ABSURD: f64 = 1e6;
 
 impl StartsState {
@@ -118,7 +118,7 @@ impl Running {
         }
     }
 
-    /// Performs one iteration. Returns `None` if more iterations follow, and otherwise whether the start reached an
+    /// Performs one iteration. Returns `None` if more iterations follow. Otherwise returns whether the start reached an
     /// optimum.
     fn step<D: TwiceDifferentiable>(
         &mut self,

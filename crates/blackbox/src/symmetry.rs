@@ -1,14 +1,14 @@
 //! Tests whether a relabelling maps two modes onto each other.
 //!
 //! If mixture components have no order, exchanging them leaves the density unchanged. The posterior therefore has a
-//! mode for each order, and all these modes are the same answer. A relabelling is a map T that permutes coordinates,
-//! changes their signs, or rotates some of them (as a permutation rotates the coordinates of a simplex). T must take
-//! one mode to the other, *and* it must leave the density unchanged, up to rounding, at random points. The masses of
-//! the two modes are then equal, even if few draws have visited them.
+//! mode for each order of the components, but all these modes describe the same mixture. A relabelling is a map T that
+//! permutes coordinates, changes their signs, or rotates some of them (as a permutation rotates the coordinates of a
+//! simplex). Two conditions must hold: T maps one mode to the other, *and* T leaves the density unchanged, up to
+//! rounding, at random points. The masses of the two modes are then equal, even if few draws have visited them.
 //!
 //! If the position of a coordinate differs between the two modes, the search matches the coordinate by its position.
-//! The search sets all other coordinates to zero, which every such map leaves fixed, and matches them by their
-//! gradients, which the map must also preserve.
+//! The search sets all other coordinates to zero, because every such map leaves zero fixed. It matches these
+//! coordinates by their gradients, because the map must also preserve the gradients.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
@@ -22,7 +22,7 @@ use crate::starts::{OtherMode, StartOutcome, best_start};
 /// tries the pairs one after another.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
-/// The largest difference between the log standard deviations of a coordinate and of its image.
+/// The log standard deviations of a coordinate and its image may differ by at most this amount.
 const ALIKE: f64 = 0.7;
 
 /// The largest distance between the image of a mode and the matching mode, in standard deviations of any coordinate.
@@ -46,8 +46,8 @@ pub(crate) struct Labellings {
     /// The number of equivalent modes, including the mode itself. If there are no relabellings, the number is 1.
     pub count: usize,
     pub relabelled: Vec<bool>,
-    /// For each of the other modes, whether it equals the best mode except for signs. If it does, the posterior has two
-    /// answers that differ only in signs.
+    /// For each of the other modes, whether it equals the best mode except for signs. In that case, the posterior has
+    /// two answers that differ only in signs.
     pub mirrored: Vec<bool>,
 }
 
@@ -112,8 +112,9 @@ impl Relabelling {
         out
     }
 
-    /// Returns whether the map permutes elements of arrays, including the coordinate in which the modes differ most. If
-    /// a coordinate by itself has two modes, a summary of one mode is wrong for that coordinate.
+    /// Returns whether the map permutes elements of arrays, and whether the coordinate in which the modes differ most
+    /// is among them. If the coordinate instead has two modes by itself, a summary of one mode would be wrong for that
+    /// coordinate.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
@@ -198,8 +199,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// Returns a map that preserves the gradients of those coordinates whose positions do not determine the map. `sure`
-    /// and `possible` contain the remaining candidates for their images.
+    /// Returns a map that preserves the gradients of the coordinates that could not be matched by position. `sure` and
+    /// `possible` contain the remaining candidates for the images of these coordinates.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];

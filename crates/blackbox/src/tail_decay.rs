@@ -14,9 +14,9 @@ const AWAY: [f64; 2] = [20.0, 200.0];
 /// twenty standard deviations.
 const FALLEN: f64 = 1.0;
 
-/// The number of draws at which the check moves a coordinate. A check from a single point would be too strict. If all
-/// effects of a hierarchy are at their means, the density rises as the scale falls. If all abilities in an item
-/// response model are at their means, the density rises as their slope grows.
+/// The number of draws from which the check moves a coordinate. A check from a single point would be too strict. For
+/// example, if all effects of a hierarchy are at their means, the density rises as the scale falls. If all abilities in
+/// an item response model are at their means, the density rises as their slope grows.
 const DRAWS: usize = 5;
 
 const MOST: usize = 1024;
@@ -25,10 +25,10 @@ const BLOCK: usize = 512;
 
 type Way = (usize, f64);
 
-/// Returns the first coordinate along which the density far away is at least about as high as in the bulk of the
-/// approximation. Only one coordinate moves at a time. The check skips posteriors in more than 1024 dimensions.
-/// `spread` scales the distances. If a sample of n records represents N records, its optimum is about √(N/n) standard
-/// deviations from the optimum for all records.
+/// Returns the first coordinate along which the density far away is about as high as in the bulk of the approximation,
+/// or higher. The check moves one coordinate at a time, and skips posteriors in more than 1024 dimensions. `spread`
+/// multiplies the distances. It is above 1 if a sample of n records represents N records, because the optimum for the
+/// sample is about √(N/n) standard deviations from the optimum for all records.
 pub(crate) fn flat_coordinate<D: LogDensity>(
     density: &D,
     family: &dyn Family,

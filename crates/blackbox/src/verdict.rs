@@ -14,17 +14,17 @@ use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// The absolute value of an ELBO above which differences have fewer than three correct decimals.
+/// If the absolute value of an ELBO exceeds this value, differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
 /// The largest standard error of the ELBO, in nats. Four thousand draws with usable weights estimate the ELBO to within
 /// a tenth of a nat.
 const VAGUE: f64 = 0.5;
 
-/// The largest divergence, in nats, in addition to the policy's allowance for each coordinate. In tests on posteriors
-/// with known moments, the divergence of skewed posteriors of one coordinate was 0.35 to 0.7 if their standard
-/// deviations were wrong by at least a third, and up to 0.17 if they were wrong by at most a tenth. It was 0.34 for
-/// eight schools, whose ten standard deviations were all correct to within a fifth.
+/// The largest divergence, in nats, is this value plus the policy's allowance for each coordinate. In tests on skewed
+/// posteriors of one coordinate with known moments, the divergence was 0.35 to 0.7 if the standard deviation was wrong
+/// by at least a third, and up to 0.17 if it was wrong by at most a tenth. For eight schools, the divergence was 0.34,
+/// and all ten standard deviations were correct to within a fifth.
 const FAR: f64 = 0.25;
 
 impl Fit {
@@ -32,10 +32,10 @@ impl Fit {
     ///
     /// The possible reasons against the chosen approximation are: the optimiser has not converged; the importance
     /// weights have too heavy a tail, or change a mean or a standard deviation; the density is not finite everywhere,
-    /// or does not decrease in its tails; the starts disagree; or a check after the fit has failed. Only the last three
-    /// of these apply to refined draws that have mixed, because such draws do not depend on the weights of the
-    /// approximation. Chains that started in one mode cannot show whether there is another mode unless they have
-    /// visited it, and chains in an improper posterior can appear to mix.
+    /// or does not decrease in its tails; the starts disagree; or a check after the fit has failed. Refined draws that
+    /// have mixed do not depend on the weights of the approximation, so only the last three of these reasons apply to
+    /// them. Even mixed draws do not refute these reasons: chains may never have visited another mode, and chains in an
+    /// improper posterior can appear to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
@@ -86,8 +86,8 @@ impl Fit {
             .chain(self.out_of_reach())
     }
 
-    /// Returns whether the components of the approximation have about the mass that the ELBO of the mode predicts. The
-    /// importance weights then show whether that mass is right.
+    /// Returns whether the components of the approximation have about the mass that the ELBO of the mode predicts. If
+    /// they have, the importance weights show whether that mass is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -95,10 +95,10 @@ impl Fit {
         family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
-    /// Returns an objection if the log evidence of the refined draws is below an ELBO, which shows that the draws miss
-    /// mass. The log evidence of the whole posterior is at least the ELBO, and the log evidence of a part is smaller by
-    /// the logarithm of its share. The missing share must exceed the policy's limit by more than a margin for sampling
-    /// errors.
+    /// Returns an objection if the log evidence of the refined draws is below an ELBO. In that case, the draws miss
+    /// mass. The log evidence of the whole posterior is at least the ELBO. If the draws cover only a part of the
+    /// posterior, their log evidence is smaller by the negative logarithm of the part's share. The function objects
+    /// only if the missing share exceeds the policy's limit by more than a margin for sampling errors.
     fn lacks_evidence(&self, refined: &Refined) -> Option<Reason> {
         let bounds = self.families.iter().map(|result| &result.evaluation);
         let bounds = bounds.filter(|evaluation| !evaluation.is_holey());
@@ -119,9 +119,9 @@ impl Fit {
         })
     }
 
-    /// Returns whether refined draws could be trusted if they mixed. They could be trusted if no objection to the fit
-    /// would also apply to them. Modes that are far apart relative to the narrow spreads of a mean-field fit may be
-    /// close together relative to the spreads of the posterior.
+    /// Returns whether refined draws could be trusted if they mixed. They could, unless an objection to the fit also
+    /// applied to them. Modes that are far apart relative to the narrow spreads of a mean-field fit may be close
+    /// together relative to the spreads of the posterior.
     pub(crate) fn could_be_refined(&self) -> bool {
         self.no_end().is_none()
     }
@@ -239,9 +239,9 @@ impl Fit {
 
 const VISITED: f64 = 0.25;
 
-/// Returns whether refined draws show that chains move to another mode and back. Membership of the mode must mix like
-/// any other quantity, and every population must have visited the mode. All populations together must also have spent a
-/// fair share of the time there, compared with the share that the ELBO of the mode predicts.
+/// Returns whether refined draws show that chains move to another mode and back. The indicator of the mode must have
+/// mixed like any other quantity, and every population must have visited the mode. In addition, the share of all draws
+/// that are in the mode must be at least [`VISITED`] times the share that the mode's ELBO predicts.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let row = draws.lanes().row(mode.coordinate).iter();
@@ -261,9 +261,9 @@ fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
         || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
 }
 
-/// The largest Mahalanobis distance, over all coordinates, between the draws and an optimum that they cover. On a
-/// ridge, a mean-field Gaussian is so narrow that its ELBO has several optima where the posterior has only one mode. A
-/// mode that was not visited is farther from the draws.
+/// The draws cover an optimum if its Mahalanobis distance from their mean, over all coordinates, is at most this value.
+/// On a ridge, a mean-field Gaussian is so narrow that its ELBO has several optima where the posterior has only one
+/// mode. A mode that the chains have not visited is farther from the draws.
 const AMID: f64 = 3.0;
 
 const TELLING: usize = 4;
@@ -359,8 +359,8 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     })
 }
 
-/// Returns an objection if weights with a small k̂ hide a poor approximation, for example because the posterior has a
-/// heavy tail on a side that the draws do not reach.
+/// Returns an objection if the approximation is poor although k̂ is small. For example, the posterior may have a heavy
+/// tail on a side that the draws do not reach.
 fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     let divergence = result.evaluation.divergence();
     let limit = FAR + policy.divergence_of_a_coordinate() * result.dim as f64;
@@ -377,7 +377,7 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
     })
 }
 
-/// The difference in nats up to which two optima count as equally high.
+/// Two optima count as equally high if they differ by at most this number of nats.
 const LEVEL: f64 = 0.005;
 
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {

@@ -1,7 +1,7 @@
 //! A density that stops evaluating when a step is interrupted.
 //!
-//! A density may itself end an evaluation when the time is up, and return NaN. The wrapper therefore checks the
-//! interrupt again after the evaluation, so that no step uses the incomplete result.
+//! A density may itself stop an evaluation when the time is up, and then its results are incomplete. The wrapper
+//! therefore checks the interrupt again after each evaluation, so that no step uses incomplete results.
 
 use std::sync::Arc;
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::{ErasedRecords, Lanes, LanesMut, Pattern};
 
-/// A log density on ℝᵈ, evaluated for many draws at once. Evaluation does not change the model: all mutable state is in
-/// the workspace that [`LogDensity::workspace`] creates and the caller owns.
+/// A log density on ℝᵈ, evaluated for many draws at once. Evaluation does not change the model. All mutable state is in
+/// a workspace, which [`LogDensity::workspace`] creates and the caller owns.
 ///
 /// * Values are in nats. A density may drop constant terms, except for methods that report a bound on the evidence.
-/// * `-∞` is a legal value. A lane whose value is `NaN` is rejected, without any effect on the other lanes. The gradient of a
-///   lane whose value is not finite is unspecified.
+/// * `-∞` is a legal value. If the value of a lane is `NaN`, the lane is rejected, and the other lanes are not
+///   affected. If the value of a lane is not finite, its gradient is unspecified.
 /// * The density manages its own threads, so an estimator makes a single call for its whole batch. The result for a
 ///   lane depends neither on the number of other lanes nor on the number of threads.
 pub trait LogDensity: Sync {
@@ -48,8 +48,8 @@ pub trait LogDensity: Sync {
 
     /// Returns the cost of computing a value and a gradient for one draw. The unit is an elementary operation, which
     /// takes about a nanosecond. `None` means that the cost is unknown or depends on the point, as it does for an
-    /// adaptive solver. In that case, inference does not evaluate the density far from the known mass of the posterior,
-    /// and it refines the fit early instead of checking the fit with many draws.
+    /// adaptive solver. If the cost is unknown, inference does not evaluate the density far from the known mass of the
+    /// posterior. It also refines the fit early instead of checking the fit with many draws.
     fn work(&self) -> Option<u64> {
         None
     }

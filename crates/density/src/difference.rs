@@ -3,7 +3,7 @@
 use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 
 /// A wrapper that adds Hessian-vector products to a [`LogDensity`], from central differences of its gradient: `(∇f(z +
-/// hv) − ∇f(z − hv)) / 2h`. The step h of each lane moves the coordinate with the largest change by `6e-6 (1 + max
+/// hv) − ∇f(z − hv)) / 2h`. In each lane, the step h moves the coordinate with the largest change by `6e-6 (1 + max
 /// |zᵢ|)`. For smooth densities the relative error is about 1e-10. One product costs two gradients.
 #[derive(Clone, Copy, Debug)]
 pub struct Differenced<D>(pub D);

@@ -1,4 +1,5 @@
-//! Type-erased densities, so that the compiler generates the code of an algorithm only once.
+//! Type-erased densities. With them, the compiler generates the code of an algorithm only once instead of once per
+//! density.
 
 use std::sync::Arc;
 

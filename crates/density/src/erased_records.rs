@@ -1,4 +1,5 @@
-//! Type-erased record densities, so that the compiler generates the code of an algorithm only once.
+//! Type-erased record densities. With them, the compiler generates the code of an algorithm only once instead of once
+//! per density.
 
 use std::any::Any;
 
@@ -35,9 +36,8 @@ fn concrete<W: 'static>(ws: &mut ErasedWorkspace) -> &mut W {
         .expect("a workspace made by the same density")
 }
 
-/// Generates all methods that take a workspace from a single list of signatures. The macro expands to the object-safe
-/// form of [`RecordDensity`], the implementation of this form for every density, and the implementation of the methods
-/// of [`ErasedRecords`].
+/// Generates the methods with a workspace argument from a single list of signatures. The macro defines an object-safe
+/// form of [`RecordDensity`], and implements it for every density. It also implements the methods of [`ErasedRecords`].
 macro_rules! erased {
     ($(fn $name:ident($($arg:ident: $type:ty),*);)*) => {
         trait Erased: Sync {

@@ -1,4 +1,5 @@
-//! The interface between models and inference algorithms: log densities that are evaluated for several lanes at once.
+//! The interface between models and inference algorithms. A model is a log density that is evaluated for several lanes
+//! at once.
 //!
 //! A *lane* is one draw. Matrices of draws have one row per coordinate and one column per lane, and they are stored in
 //! row-major order. The lanes of one coordinate are therefore contiguous: coordinate `d` of draw `l` is `data[d *

@@ -9,8 +9,9 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Creates a pattern that keeps a pair only if each of the two coordinates lists the other as a neighbour. A mixed
-    /// derivative does not depend on the order of differentiation, so it vanishes if either list omits it.
+    /// Creates a pattern that keeps a pair only if each of the two coordinates lists the other as a neighbour. If
+    /// either list omits a pair, the mixed derivative vanishes, because it does not depend on the order of
+    /// differentiation.
     ///
     /// # Panics
     /// Panics if a list contains a number that is not the index of a coordinate, which is a bug in the caller.

@@ -19,7 +19,7 @@ pub enum VariableKind {
 pub struct Variable {
     /// The name of the variable in the model.
     pub name: String,
-    /// The extents of the variable, which are empty for a scalar.
+    /// The extent of each dimension of the variable. The list is empty for a scalar.
     pub shape: Vec<usize>,
     /// The block that declares the variable.
     pub kind: VariableKind,
@@ -52,14 +52,14 @@ pub enum Scale {
     Logit,
 }
 
-/// The largest difference of logarithms, in nats, that is exponentiated. Larger differences are treated as if they had
-/// this size. The standard deviation of a logarithm can be so large that the value itself would overflow.
+/// The largest difference of logarithms, in nats, that is exponentiated. Larger differences are reduced to this size.
+/// Otherwise a value could overflow, because the standard deviation of its logarithm can be arbitrarily large.
 const LARGEST_LOG: f64 = 300.0;
 
 impl Scale {
-    /// Returns the difference between the values at the coordinates `z` and `other`. Its unit and direction depend only
-    /// on `other`. For a logarithm, the unit is the value at `other`. For a logit, the unit is the distance from the
-    /// value at `other` to the nearer bound.
+    /// Returns the difference between the values at the coordinates `z` and `other`. The unit and the direction of the
+    /// difference depend only on `other`. For a logarithm, the unit is the value at `other`. For a logit, the unit is
+    /// the distance from the value at `other` to the nearer bound.
     pub fn beside(self, z: f64, other: f64) -> f64 {
         let up = z - other;
         match self {
@@ -77,8 +77,8 @@ impl Scale {
     }
 }
 
-/// The identifier of the random stream from which one draw's generated quantities are computed. Equal keys give equal
-/// values, so any draw can be reproduced without the others.
+/// The identifier of a random stream. Each draw computes its generated quantities from a stream of its own. Equal keys
+/// give equal values, so any draw can be reproduced without the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawKey {
     /// The run's seed.
@@ -131,9 +131,9 @@ pub trait Posterior: Sync {
     /// Fails if the model rejects the point, and then leaves `out` unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
-    /// Returns the values that [`constrain`](Self::constrain) appends, for one draw per key. `points` contains the
-    /// unconstrained points one after another. The values agree with those of separate calls up to rounding. They do
-    /// not depend on which draws are requested together.
+    /// Computes the same values as [`constrain`](Self::constrain) for several draws, with one key per draw. `points`
+    /// contains the unconstrained points one after another. The values agree with those of separate calls up to
+    /// rounding. They do not depend on which draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
         let one = |(i, key): (usize, &DrawKey)| {
@@ -144,12 +144,14 @@ pub trait Posterior: Sync {
         keys.iter().enumerate().map(one).collect()
     }
 
-    /// Returns the number of draws per call of [`constrain_all`](Self::constrain_all) at which the model is fastest.
+    /// Returns the number of draws to pass to each call of [`constrain_all`](Self::constrain_all) for the highest
+    /// speed.
     fn together(&self) -> usize {
         1
     }
 
-    /// Computes the unconstrained point at which the parameters have the values that `lookup` returns for their names.
+    /// Computes the unconstrained point for given parameter values. The function calls `lookup` with the name of each
+    /// parameter to obtain its value.
     ///
     /// # Errors
     /// Fails if a parameter is missing, has another number of elements or violates its constraint.

@@ -7,10 +7,10 @@ use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 /// draws.
 ///
 /// The *prior* contains every term that does not belong to a record, including the log-Jacobians of constrained
-/// parameters. The density itself never scales the likelihood. Estimators multiply a minibatch of B records by N/B, and
-/// tempered fits apply the power of the likelihood. Values are in nats. As for [`LogDensity`], −∞ is a valid value, and
-/// NaN rejects a single lane but never the whole batch. Every method overwrites its output, unless its documentation
-/// says that it adds to the output.
+/// parameters. The density itself never scales the likelihood. Estimators multiply the likelihood of a minibatch of B
+/// records by N/B, and tempered fits multiply it by their power. Values are in nats. As for [`LogDensity`], −∞ is a
+/// valid value, and NaN rejects a single lane but never the whole batch. Every method overwrites its output, unless its
+/// documentation says that it adds to the output.
 ///
 /// The methods use two layouts:
 ///
@@ -18,9 +18,9 @@ use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 /// * *paired*: lane l evaluates the record `records[l]` at its own point `z[:, l]`, and the lanes are not summed.
 ///
 /// A batch may contain a record several times, and its records may be in any order. The results of an empty batch are
-/// zero. Evaluation does not change the model, because prepared batches are stored in the workspace. The density
-/// manages its own threads, and its results are bitwise identical for any number of threads. The other lanes of a call
-/// can affect a lane only through the rounding of matrix products.
+/// zero. Evaluation does not change the model. Data that are prepared for a batch are stored in the workspace. The
+/// density manages its own threads, and its results are bitwise identical for any number of threads. A lane does not
+/// depend on the other lanes of a call, except through the rounding of matrix products.
 pub trait RecordDensity: Sync {
     /// The scratch memory of one caller.
     type Workspace: Send + 'static;
@@ -127,9 +127,9 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Adds the gradients and Hessian-vector products of several groups of records, where each group has its own point
-    /// of evaluation. The method adds `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g)
-    /// v` to `product`. Both have length d.
+    /// Adds the gradients and Hessian-vector products of several groups of records. Each group is evaluated at its own
+    /// point. The method adds `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to
+    /// `product`. Both have length d.
     ///
     /// The default implementation makes one call per group in the batch layout. Models that can share work between
     /// groups should override it.
@@ -154,9 +154,10 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Replaces the contents of `coordinates` with the few coordinates on which the likelihood of `batch` depends, in
-    /// ascending order and without repetition. Returns `false` if there are many such coordinates or if they are
-    /// unknown. The default implementation returns `false`. The return value of a model is the same for every batch.
+    /// Determines the coordinates on which the likelihood of `batch` depends. If there are few of them, the function
+    /// writes them to `coordinates`, in ascending order and without repetition, and returns `true`. Returns `false` if
+    /// there are many such coordinates or if they are unknown. The default implementation returns `false`. A model must
+    /// return the same Boolean value for every batch.
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         let _ = (batch, coordinates);
         false
@@ -173,13 +174,14 @@ pub trait RecordDensity: Sync {
         None
     }
 
-    /// Returns the number of records in each request of a pass over all records.
+    /// Returns how many records a pass over all records requests at a time.
     fn stride(&self) -> usize {
         STRIDE
     }
 
-    /// Announces records, in ascending order, that the caller will evaluate repeatedly, either as one batch or as parts
-    /// of one batch. If the data are read in blocks, the data of these records then stay in memory.
+    /// Announces that the caller will evaluate the given records repeatedly, either as one batch or in parts. The
+    /// records are in ascending order. If the data are read in blocks, the model then keeps the data of these records
+    /// in memory.
     fn hold(&self, records: &[u32]) {
         let _ = records;
     }
@@ -307,8 +309,8 @@ fn add_weighted(weight: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// The density over all records of a [`RecordDensity`]: the prior plus the likelihood of all records, summed over
-/// consecutive chunks of records. A weighted [sample](Self::sample) may represent all records.
+/// The density over all records of a [`RecordDensity`]. It is the prior plus the likelihood of all records, which is
+/// summed over consecutive chunks of records. A weighted [sample](Self::sample) may represent all records.
 #[derive(Clone, Debug)]
 pub struct AllRecords<D> {
     density: D,

@@ -7,8 +7,8 @@ use crate::large::{self, LARGE};
 /// The largest number of iterations per eigenvalue, as in LAPACK.
 const STEPS: usize = 30;
 
-/// The relative difference up to which two components count as equally large. Rounding then does not decide which
-/// component is the largest.
+/// Two components count as equally large if they differ by at most this relative amount, so that rounding does not
+/// decide which component is the largest.
 const TIE: f64 = 1e-8;
 
 /// The eigenvalues and eigenvectors of a matrix.
@@ -88,9 +88,9 @@ fn make_unique(column: &mut [Complex64]) -> usize {
     at
 }
 
-/// Computes the Schur form A = U T Uᴴ with U unitary and T upper triangular, using Householder reflections and the QR
-/// iteration with Wilkinson shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). Returns U and T, or `None`
-/// if A is not finite or the iteration does not converge.
+/// Computes the Schur form A = U T Uᴴ, in which U is unitary and T is upper triangular. The function applies
+/// Householder reflections, and then the QR iteration with Wilkinson shifts (Golub and Van Loan, Matrix Computations,
+/// 7.4 and 7.5). Returns U and T, or `None` if A is not finite or the iteration does not converge.
 pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     if a.iter().any(|z| !z.is_finite()) {
         return None;
@@ -146,7 +146,7 @@ fn identity(n: usize) -> Vec<Complex64> {
         .collect()
 }
 
-/// Sets the elements of column k that are more than one row below the diagonal to zero.
+/// Sets elements of column k to zero, namely those that are more than one row below the diagonal.
 fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     let mut v: Vec<Complex64> = (k + 1..n).map(|i| t[k * n + i]).collect();
     let size = v.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
@@ -354,8 +354,8 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     found
 }
 
-/// A singular value decomposition. It consists of the singular values in descending order and of k pairs of singular
-/// vectors, one after another, where k is the smaller extent of the matrix.
+/// A singular value decomposition. It consists of k singular values in descending order and k pairs of singular
+/// vectors, stored one after another. The number k is the smaller extent of the matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svd {
     /// The left singular vectors, each of length 1.
@@ -369,10 +369,10 @@ pub struct Svd {
 /// Computes the decomposition A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. The
 /// phase of each pair of vectors is chosen so that the largest component is positive. For singular values that are 0,
 /// the vectors on the longer side of the matrix are NaN. These are the left vectors, or the right vectors if the matrix
-/// has more columns than rows. A column (or row) that is not finite yields a singular value and a singular vector that
-/// are not finite either, and the other values and vectors are those of the remaining matrix. For matrices of at least
-/// [`LARGE`] rows, the vectors of singular values that are 0 complete the basis arbitrarily, and all results are NaN if
-/// any element is not finite.
+/// has more columns than rows. If a column (or row) is not finite, one singular value and its vector are not finite
+/// either. The other values and vectors are then those of the remaining matrix. Matrices with at least [`LARGE`] rows
+/// differ in two respects. For singular values that are 0, the vectors are an arbitrary completion of the basis. If any
+/// element is not finite, all results are NaN.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();

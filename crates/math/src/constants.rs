@@ -1,5 +1,5 @@
-//! Logarithms of π, rounded once from the exact values. `(2.0 * PI).ln()` is the logarithm of a rounded 2π, and is too
-//! small by one unit in the last place.
+//! Logarithms of π, rounded once from the exact values. They replace expressions such as `(2.0 * PI).ln()`, which is
+//! the logarithm of a rounded 2π and is too small by one unit in the last place.
 
 /// The logarithm of π.
 pub const LOG_PI: f64 = 1.144_729_885_849_400_2;

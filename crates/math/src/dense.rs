@@ -3,9 +3,10 @@
 //! Matrices are square and row-major. A lower triangular factor is stored as a full matrix, including its zeros. Sums
 //! use [`reduce`](crate::reduce), so the results are bitwise identical at every SIMD level.
 //!
-//! Other crates have factorisations for other purposes. The executor of the expression graph factors one matrix per
-//! lane, for all lanes at once, and its tests compare the factors with an independent slow version. `jensen-latent`
-//! uses faer's blocked algorithms to factor matrices of thousands of rows on several threads.
+//! Other crates have factorisations for other purposes. The executor of the expression graph factors the matrices of
+//! all lanes at once, with one matrix per lane. Its tests compare the factors with those of an independent, slower
+//! implementation. `jensen-latent` uses faer's blocked algorithms to factor matrices of thousands of rows on several
+//! threads.
 
 use std::error::Error;
 use std::fmt;
@@ -18,8 +19,7 @@ use crate::reduce::{axpy, dot, dots};
 pub struct NotPositiveDefinite {
     /// The zero-based index of the failed pivot.
     pub pivot: usize,
-    /// The value of the failed pivot: what remains of its diagonal element after the elimination of the earlier
-    /// columns.
+    /// The value of the failed pivot. It is the diagonal element after the elimination of the earlier columns.
     pub value: f64,
 }
 
@@ -36,9 +36,9 @@ impl Error for NotPositiveDefinite {}
 /// triangle of `a`.
 ///
 /// # Errors
-/// Fails if a pivot is not finite or does not exceed `least` times its diagonal element. With `least = 0` the function
-/// accepts every matrix that has a factor in exact arithmetic. It then also accepts some matrices that have no factor,
-/// because rounding errors are about 1e-16 times the diagonal element.
+/// Fails if a pivot is not finite or does not exceed `least` times its diagonal element. With `least = 0`, the function
+/// accepts every matrix that has a factor in exact arithmetic. Because rounding errors are about 1e-16 times the
+/// diagonal element, the function then also accepts some matrices that have no factor.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];
     // Rows are processed in pairs. Within each pair, columns are processed in groups of four, whose products with the

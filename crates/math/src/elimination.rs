@@ -2,14 +2,15 @@
 //! chooses its own pivots.
 //!
 //! The elimination uses no fused multiply-add, so all SIMD levels give the same bits, and exact cancellations remain
-//! exact. Matrices and right-hand sides are stored in column-major order, and each element is a row with one number per
-//! lane. The code processes strips of [`LANES`] lanes, so that the matrices of a strip stay in the cache.
+//! exact. Matrices and right-hand sides are stored in column-major order. Each of their elements is stored as a row
+//! with one number per lane. The code processes strips of [`LANES`] lanes, so that the matrices of a strip stay in the
+//! cache.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::{simd_fn, vmath};
 
-/// The factors `P A = L U` of one `n × n` matrix per lane. The solutions for a singular matrix are not finite. The
-/// solutions are NaN if the matrix or the right-hand side is not finite.
+/// The factors `P A = L U` of one `n × n` matrix per lane. If a matrix is singular, its solutions are not finite. If a
+/// matrix or a right-hand side is not finite, the solutions are NaN.
 #[derive(Clone, Debug, Default)]
 pub struct Elimination {
     n: usize,

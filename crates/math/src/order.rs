@@ -1,7 +1,7 @@
 //! Order statistics.
 
-/// Returns the quantile of ascending numbers by linear interpolation at `(n − 1) p` (type 7 of Hyndman and Fan 1996,
-/// which is the default of R and NumPy), with p clamped to [0, 1]. Returns NaN if there are no numbers.
+/// Returns the quantile of ascending numbers by linear interpolation at `(n − 1) p`. This is type 7 of Hyndman and Fan
+/// (1996), the default in R and NumPy. The level p is clamped to [0, 1]. Returns NaN if there are no numbers.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;

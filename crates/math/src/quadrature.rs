@@ -90,8 +90,8 @@ fn hermite_functions(n: usize, x: f64) -> (f64, f64) {
     (now, before)
 }
 
-/// Returns the `i`th smallest root, for `i < n / 2`. Bisection on the number of eigenvalues of the Jacobi matrix that
-/// lie below a point brackets the root, and Newton's method refines it.
+/// Returns the `i`th smallest root, for `i < n / 2`. The function brackets the root by bisection, counting the
+/// eigenvalues of the Jacobi matrix below the midpoint. Newton's method then refines the root.
 fn hermite_root(n: usize, i: usize) -> f64 {
     let below = |x: f64| {
         let mut count = 0;

@@ -1,8 +1,8 @@
-//! Sums and products of vectors in a fixed order. Each sum has eight partial sums, which are added by a fixed tree, so
-//! the result depends only on the numbers.
+//! Sums and products of vectors in a fixed order. Each sum is computed as eight partial sums, which are then added in a
+//! fixed tree. The result therefore depends only on the numbers.
 //!
-//! The functions use no fused multiply-add, so every instruction set gives the same bits. They therefore take no SIMD
-//! level as an argument, and always use the widest instruction set of the machine.
+//! The functions use no fused multiply-add, so every instruction set gives the same bits. For this reason, they have no
+//! argument for the SIMD level, and always use the widest instruction set of the machine.
 
 use crate::simd::{F64x8, LANES, Simd};
 
@@ -162,14 +162,14 @@ pub fn affine_row(c: f64, scale: f64, x: &[f64], y: &mut [f64]) {
     affine_row_kernel(Simd::detect(), c, scale, x, y);
 }
 
-/// Returns the eight scalar products of two rows with four rows of the same length. Each product is computed as in
-/// [`dot`].
+/// Returns the eight scalar products between the two rows of `a` and the four rows of `b`. All rows have the same
+/// length. Each product is computed as in [`dot`].
 pub fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
     dots_kernel(Simd::detect(), a, b)
 }
 
-/// Computes `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output. The output corresponds to the lanes from
-/// `first` on of `rows`, a `terms × lanes` matrix. The function adds terms in order, as [`axpy`] does.
+/// Computes `out[i] += Σ_j weights[i][j] rows[j]` for four rows of output. `rows` is a `terms × lanes` matrix, and the
+/// first element of the output corresponds to its lane `first`. The function adds terms in order, as [`axpy`] does.
 pub fn combine(
     weights: [&[f64]; 4],
     rows: &[f64],

@@ -1,9 +1,9 @@
 //! Counter-based random numbers. Every number is a function of the seed, the purpose, the iteration, the lane and the
 //! position.
 //!
-//! The generator is Philox4x32-10 (Salmon et al. 2011). One Philox block maps the seed, the purpose and the iteration
-//! to a key, and the lane and the position form the counter for this key. Draws share no state, so the numbers do not
-//! depend on how the work is divided among threads, lanes and runs.
+//! The generator is Philox4x32-10 (Salmon et al. 2011). The seed, the purpose and the iteration determine a key, which
+//! is computed by one Philox block. The lane and the position form the counter for this key. Draws share no state, so
+//! the numbers do not depend on how the work is divided among threads, lanes and runs.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::vmath;
@@ -24,7 +24,7 @@ impl Purpose {
         Self(0x811c_9dc5).fold(name)
     }
 
-    /// Creates a purpose within this purpose, with its own name.
+    /// Creates a purpose with its own name within this purpose.
     pub const fn fold(self, name: &str) -> Self {
         // FNV-1a over the name and a terminator, so that the name parts ("a", "bc") and ("ab", "c") give different
         // hashes.
@@ -39,7 +39,7 @@ impl Purpose {
     }
 }
 
-/// The use of a key, stored in the highest word of the counter. Different uses of one key therefore give different
+/// The use of a key. It is stored in the highest word of the counter, so that different uses of one key give different
 /// numbers.
 #[derive(Clone, Copy)]
 enum Use {
@@ -74,8 +74,8 @@ fn key(seed: u64, purpose: Purpose, iteration: u64) -> [u32; 2] {
     [a, b]
 }
 
-/// The counters of the lanes differ in their first pair of words. The vector multiplication requires the words in the
-/// low halves of 64-bit numbers, so the result has this form too.
+/// The counters of the lanes differ in their first pair of words. The vector multiplication requires each word in the
+/// low half of a 64-bit number, and the result has the same form.
 #[allow(clippy::needless_range_loop)] // Plain index loops over the lanes are what becomes vector code.
 #[inline(always)]
 fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[u64; LANES]; 4] {
@@ -218,8 +218,8 @@ pub fn fill_normals(
     }
 }
 
-/// A sequential random stream that implements the traits of the `rand` ecosystem. It serves cases in which one draw
-/// determines how many further draws are needed.
+/// A sequential random stream that implements the traits of the `rand` ecosystem. Use it if one draw determines how
+/// many further draws are needed.
 ///
 /// Streams with different keys or lanes are independent of each other and of the blocks of [`fill_uniforms`] and
 /// [`fill_normals`]. A stream repeats itself after 2^34 numbers of 32 bits.
@@ -319,8 +319,8 @@ impl TryRng for Stream {
     }
 }
 
-/// Returns a uniformly random permutation of `0..n`, which depends only on the key. Minibatch methods visit the records
-/// of an epoch in this order.
+/// Returns a uniformly random permutation of `0..n`. It depends only on the seed, the purpose and the iteration.
+/// Minibatch methods use the permutation as the order of the records in an epoch.
 pub fn permutation(seed: u64, purpose: Purpose, iteration: u64, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     Stream::new(seed, purpose, iteration, 0).shuffle(&mut order);

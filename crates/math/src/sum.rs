@@ -63,9 +63,9 @@ impl Extend<f64> for CompensatedSum {
     }
 }
 
-/// Returns the weighted mean of the numbers and the weighted mean of their squared distances from it, computed as in
-/// [`Moments::of`]. The weights need not sum to one. Both results are NaN if there are no numbers or if the weights sum
-/// to zero.
+/// Returns the weighted mean of the numbers, and the weighted mean of the squared distances from this mean. Both are
+/// computed as in [`Moments::of`]. The weights need not sum to one. Both results are NaN if there are no numbers or if
+/// the weights sum to zero.
 pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     assert_eq!(x.len(), weights.len(), "a weight for each number");
     let total = pairwise_sum(weights);
@@ -78,7 +78,7 @@ pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
 
 /// Returns the weighted mean, and the weighted sum of squared distances from it. Both are 0 if there are no numbers.
 fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
-    /// The absolute value from which on the first number is not used as the pivot.
+    /// If the absolute value of the first number is at least this large, it is not used as the pivot.
     const FAR: f64 = f64::MAX / 4.0;
     let Some(first) = x.first() else {
         return (0.0, 0.0);
@@ -106,8 +106,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Computes the moments of a sample in two passes over the distances from its first number. Taking distances
-    /// preserves digits if the numbers are nearly equal.
+    /// Computes the moments of a sample in two passes over the differences from its first number. If the numbers are
+    /// nearly equal, differences preserve more digits than the numbers themselves.
     pub fn of(x: &[f64]) -> Self {
         let (mean, squares) = about_first(x, |_| 1.0, x.len() as f64);
         Self {
@@ -163,7 +163,7 @@ impl Moments {
     }
 }
 
-/// The number of known values in a column, their mean, and the sum of their squared deviations from it.
+/// The count, the mean and the sum of squared deviations of the known values in a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ColumnMoments {
     /// The number of values that are not missing.

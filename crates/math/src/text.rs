@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-/// Escapes characters that could harm a terminal or disturb a table. Control characters and marks that change the
-/// writing direction are replaced by escapes such as `\u001b`, as in JSON. Such characters may come from programs, data
-/// and file names.
+/// Escapes characters that could harm a terminal or disturb a table. The function replaces control characters, and
+/// marks that change the writing direction, by escapes such as `\u001b`, as in JSON. Such characters may come from
+/// programs, data and file names.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);

@@ -38,8 +38,8 @@ const MIXTURE_LIMIT: usize = 64;
 /// If k̂ exceeds this value at the end of the starts, the weights have no mean, and the driver may abandon the first
 /// family at once.
 const ABANDON_KHAT: f64 = 1.0;
-/// The divergence from the posterior, in nats, above which the driver may abandon the first family at the end of the
-/// starts. At this divergence, less than 1/e of the draws are effective.
+/// If the divergence from the posterior exceeds this value, in nats, at the end of the starts, the driver may abandon
+/// the first family. At this divergence, less than 1/e of the draws are effective.
 const FAR: f64 = 1.0;
 
 /// The largest divergence, in nats, at which a refinement can start from the conditionally structured Gaussian. For a
@@ -56,8 +56,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// Returns the richer family that the policy allows, if there is one. A single coordinate has no richer family.
-    /// Minibatch methods have none if a full covariance has too many parameters. In such dimensions, a low-rank fit
-    /// with a few factors rarely passes the checks, and it takes twice as long.
+    /// Minibatch methods have none if a full covariance has too many parameters. In high dimensions, a low-rank fit
+    /// with a few factors rarely passes the checks, and it doubles the time of a fit.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
@@ -88,8 +88,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// Returns whether to try the richer family after a conditionally structured Gaussian has failed its checks. The
-    /// driver tries the richer family if the conditionally structured Gaussian found no mode, if its fit is too far
-    /// from the posterior for a refinement to start there, or if no refinement follows.
+    /// driver tries the richer family in three cases: the conditionally structured Gaussian found no mode, its fit is
+    /// too far from the posterior for a refinement, or no refinement follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement can start from any approximation that overlaps the posterior. Without a refinement, the result
@@ -107,8 +107,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
-    /// Returns the richer family to fit immediately, if the first family is too far from the posterior at the optimum
-    /// that the starts found. Computing that optimum to within 0.01 nats would take most of the time of the fit.
+    /// Returns the family to fit instead of the first family, if the driver should abandon the first family after the
+    /// starts. The driver abandons it if the optimum found by the starts is too far from the posterior. Completing the
+    /// fit of the first family, to within 0.01 nats, would take most of the total time.
     pub(super) fn skips_to(
         &self,
         family: &Arc<dyn Family>,
@@ -192,9 +193,9 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 }
 
-/// Returns whether the policy skips the starts and begins with the conditionally structured Gaussian. It does so if
-/// there are many coordinates, and if most of them interact only with a few global parameters and few other
-/// coordinates. For such models, a mean-field fit is a poor approximation, and its starts take the most time.
+/// Returns whether the fit begins with the conditionally structured Gaussian, without starts. It does if there are many
+/// coordinates, and if most of them interact only with a few global parameters and few other coordinates. For such
+/// models, a mean-field fit is a poor approximation, and its starts take the most time.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()

@@ -39,10 +39,10 @@ pub struct FamilyResult {
     pub polish: Option<Estimate>,
     /// The number of coordinates.
     pub dim: usize,
-    /// The index of a coordinate along which the density does not decrease, as in an improper posterior.
+    /// The index of a coordinate along which the density does not decrease. Such a posterior may be improper.
     pub flat: Option<usize>,
-    /// The variance or mass that the draws do not reach, in coordinates that are standardised by the approximation. It
-    /// is `None` if it is within the policy's limit.
+    /// The variance or mass that the draws do not reach, if it exceeds the policy's limit. It is measured in
+    /// coordinates that are standardised by the approximation.
     pub beyond: Option<Unreached>,
 }
 

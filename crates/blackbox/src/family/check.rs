@@ -1,4 +1,5 @@
-//! A check of families. It compares the maps of a family with finite differences, and its density with its draws.
+//! A check of families. It compares the maps of a family with finite differences. It compares the density of the family
+//! with draws.
 
 use std::fmt;
 
@@ -15,8 +16,8 @@ const LANES: usize = 6;
 
 const DRAWS: usize = 1 << 16;
 
-/// Half the distance between the two points of a central difference. The truncation error is about the square of this
-/// number, and the rounding error is about the machine precision divided by this number.
+/// Half the distance between the two points of a central difference. The truncation error of the difference is about
+/// the square of this number. The rounding error is about the machine precision divided by this number.
 const STEP: f64 = 1e-5;
 
 /// The largest allowed error of a difference, relative to the largest value of the map. Rounding and curvature cause
@@ -24,13 +25,13 @@ const STEP: f64 = 1e-5;
 const DIFFERENCE: f64 = 1e-6;
 
 /// The largest allowed error of an average over draws, in standard errors. By chance, an error exceeds five standard
-/// errors only once in two million times. Default moments are computed from a sixteenth of the draws of the check, so
-/// their standard errors are four times as large.
+/// errors about once in two million averages. Default moments are computed from a sixteenth of the draws of the check,
+/// so their standard errors are four times as large.
 const ERRORS: f64 = 5.0;
 const ERRORS_OF_FIXED: f64 = 4.0 * ERRORS;
 
-/// The largest allowed relative error of a standard deviation. Even if the distribution has long tails, the standard
-/// deviation of a few thousand draws has a smaller error.
+/// The largest allowed relative error of a standard deviation. With a few thousand draws, the error of the standard
+/// deviation is smaller than this, even if the distribution has long tails.
 const SHARE: f64 = 0.1;
 
 /// The radius of the balls over which the density is integrated, and the distance of the outer balls from the centre.
@@ -78,10 +79,10 @@ impl std::error::Error for FamilyFault {}
 
 /// Checks a family at one of its members, which is close to a [diagonal](Family::diagonal) one.
 ///
-/// The check compares the derivatives that the family announces by its [smoothness](Family::smoothness) with finite
-/// differences. It compares the density, the mean, the standard deviations and the entropy with draws. It also checks
-/// that no lane depends on another lane. The check takes about as long as generating 100 000 draws. A family is best
-/// checked in few dimensions, because a wrong map is also wrong there.
+/// The [smoothness](Family::smoothness) of the family states which derivatives it provides. The check compares these
+/// derivatives with finite differences. It compares the density, the mean, the standard deviations and the entropy with
+/// draws. It also checks that no lane depends on another lane. The check takes about as long as generating 100 000
+/// draws. Check a family in few dimensions: the check is fast there, and it also finds wrong maps there.
 ///
 /// # Errors
 /// Returns the first wrong value as an error.

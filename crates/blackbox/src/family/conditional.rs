@@ -1,6 +1,7 @@
 //! Conditionally structured Gaussians. The parameters ω begin with the mean and the lower factor of the global
-//! parameters. Then follow the weights of the features: one row for the mean of each local parameter, and one row for
-//! each entry of the factor of the local parameters. The skewness of each local parameter comes last.
+//! parameters. The next parameters are the weights of the features: one row for the mean of each local parameter, and
+//! one row for each entry of the factor of the local parameters. The last parameters are the skewnesses of the local
+//! parameters.
 //!
 //! Global parameters are the coordinates with many second-order neighbours, such as the scales and locations of
 //! hierarchies and series. They are Gaussian with a full covariance, `z_h = μ + A x`. Conditional on the global
@@ -12,15 +13,15 @@
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
-//! If a local parameter has a skewness g, [`h(ε)`](skew) replaces ε. In the family of the paper, all g are zero.
-//! Without skewness, the conditional precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`. Its factor L
-//! is sparse if the density has few nonzero second derivatives between local parameters. The means, the logarithms of
-//! the scales and the regression coefficients are weighted sums of features of x. The features are the constant 1, the
-//! function `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, and products of `s(x) = x / √(1 + x²/c²)`. The function h equals x over
-//! almost the whole range of a normal variable, so that a scale can follow a funnel into its neck. The products of s
-//! are curved near the middle. For regression coefficients, s replaces h, because a coefficient of absolute value
-//! larger than 1 would make values explode along a chain. All features are bounded, so the distribution of the local
-//! parameters is constant in the long tail of a global parameter.
+//! If a local parameter has a skewness g, [`h(ε)`](skew) replaces ε. The family in the paper has no skewness (all g are
+//! zero). Without skewness, the conditional precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`. Its
+//! factor L is sparse if the density has few nonzero second derivatives between local parameters. The means, the
+//! logarithms of the scales and the regression coefficients are weighted sums of features of x. The features are the
+//! constant 1, the function `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, and products of `s(x) = x / √(1 + x²/c²)`. The function
+//! h equals x over almost the whole range of a normal variable, so that a scale can follow a funnel into its neck. The
+//! products of s are curved near the middle. For regression coefficients, s replaces h, because coefficients with
+//! absolute values above 1 would make the values along a chain grow exponentially. All features are bounded, so the
+//! distribution of the local parameters is constant in the long tail of a global parameter.
 //!
 //! The Jacobian of the map from noise to draws is triangular, so the density is exact. Moments of the features are
 //! integrals over a single normal variable.
@@ -122,8 +123,8 @@ impl Conditional {
         &self.symbolic
     }
 
-    /// Returns directions (`dim × columns`) whose products with the Hessian determine the part of the Hessian that
-    /// belongs to the local parameters.
+    /// Returns directions (`dim × columns`). The products of the Hessian with these directions determine the block of
+    /// the Hessian for the local parameters.
     pub(crate) fn local_directions(&self) -> Vec<f64> {
         let own = self.colouring.directions();
         let columns = own.len().checked_div(self.locals.len()).unwrap_or(0);
@@ -136,9 +137,8 @@ impl Conditional {
         out
     }
 
-    /// Returns those entries of a matrix that belong to the local parameters and are in the sparsity pattern. They are
-    /// computed from the products of the matrix with the [`local_directions`](Self::local_directions) (`dim ×
-    /// columns`).
+    /// Returns the entries of a matrix for pairs of local parameters in the sparsity pattern. `products` (`dim ×
+    /// columns`) are the products of the matrix with the [`local_directions`](Self::local_directions).
     pub(crate) fn gathered(&self, products: &[f64]) -> Vec<f64> {
         let columns = products.len() / self.space.dim;
         let mut own = vec![0.0; self.locals.len() * columns];

@@ -1,16 +1,18 @@
-//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017). For their use in
-//! variational inference, see Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024.
+//! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017). For the use of
+//! flows in variational inference, see Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024.
 //!
 //! The parameters ω are (μ, L packed by rows, then the parameters of a small network for each layer). The flow starts
 //! from the Gaussian `z = μ + L x`, which stays fixed, and its layers map the noise to `x`. Each layer leaves some
-//! coordinates `a` unchanged and moves the other coordinates `b`, by `b ↦ b e^{s(a)} + t(a)`. A bit of the index of a
-//! coordinate decides whether the layer moves it, so that any two coordinates interact in one of the first `2 log₂ d`
-//! layers. Each network has two hidden layers with the smooth step `u / √(1 + u²)`. The weights of its last layer start
-//! at zero, so that the flow initially equals the Gaussian. [`STEEPEST`] bounds the log scales s.
+//! coordinates `a` unchanged and moves the other coordinates `b`, by `b ↦ b e^{s(a)} + t(a)`. Each layer tests one bit
+//! of the index of every coordinate, and moves the coordinates in which the bit is set (or those in which it is not
+//! set). Any two coordinates therefore interact in one of the first `2 log₂ d` layers. Each network has two hidden
+//! layers with the smooth step `u / √(1 + u²)`. The weights of its last layer start at zero, so that the flow initially
+//! equals the Gaussian. [`STEEPEST`] bounds the log scales s.
 //!
-//! Computing the density at a draw takes one pass over the layers. The gradient of the log density with respect to the
-//! draw, which the sticking-the-landing estimator needs, also takes one pass. The gradient `∇ log q` at each layer
-//! follows from the gradient at the previous layer by one product with the transposed derivative of the network.
+//! Computing the density at a draw takes one pass over the layers. The sticking-the-landing estimator also needs the
+//! gradient of the log density with respect to the draw. This gradient takes one more pass. The gradient `∇ log q` at
+//! each layer follows from the gradient at the previous layer by one product with the transposed derivative of the
+//! network.
 
 mod layer;
 
@@ -261,8 +263,7 @@ impl Family for Flow {
         }
     }
     /// For `b' = b e^{s(a)} + t(a)`, the derivative with respect to `b'` is the derivative with respect to b times
-    /// `e^{−s}`. The terms of `∂b/∂a` and `−∂s/∂a`, computed through the network, are added to the derivative with
-    /// respect to `a`.
+    /// `e^{−s}`. The network then adds the terms of `∂b/∂a` and `−∂s/∂a` to the derivative with respect to `a`.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let factor = self.factor(omega);
         let blocks = Self::blocks(noise.lanes(), |first, width| {
@@ -298,7 +299,7 @@ impl Family for Flow {
             }
         }
     }
-    /// Adds only the derivatives for the networks, because the Gaussian stays fixed.
+    /// Adds only the derivatives with respect to the parameters of the networks, because the Gaussian stays fixed.
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
         let fixed = self.base().parameters();
         let factor = self.factor(omega);

@@ -1,5 +1,5 @@
-//! Building blocks for families in which local parameters depend on global parameters: the choice of global parameters,
-//! the features of their values, and sums of features over blocks of lanes.
+//! Building blocks for families in which local parameters depend on global parameters. The module chooses the global
+//! parameters, computes the features of their values, and sums features over blocks of lanes.
 
 use jensen_density::Pattern;
 use jensen_math::simd::{F64x8, LANES, Simd};
@@ -13,20 +13,20 @@ use crate::sparse::Symbolic;
 const MANY: usize = 3;
 pub(crate) const MOST_GLOBALS: usize = 24;
 
-/// The largest number of global parameters for which all products of two are features. If there are more, only squares
-/// are features.
+/// If there are at most this many global parameters, the product of any two is a feature. If there are more, only
+/// squares are features.
 const PAIRED: usize = 4;
 
-/// The numbers of standard deviations at which s and h saturate. Draws of local parameters near the middle of a global
-/// parameter contain little information about its long tail, for example where the scale of a group approaches zero. If
-/// x itself replaced h, chains of the refinement would take up to nine times as many gradients to return from the tail
-/// of `models/electric_pairs`, but fewer for `models/stochastic_volatility`.
+/// The numbers of standard deviations at which s and h saturate. Most draws of a global parameter are near its middle.
+/// They contain little information about the local parameters in its long tail, for example where the scale of a group
+/// approaches zero. If x itself replaced h, chains of the refinement would take up to nine times as many gradients to
+/// return from the tail of `models/electric_pairs`, but fewer for `models/stochastic_volatility`.
 const SATURATION: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
-/// The largest number of global parameters for which the trapezoidal rule averages the variances of local parameters.
-/// The nodes of the rule are the integers up to a fixed distance. For more global parameters, the average is over a
-/// fixed number of points.
+/// If there are at most this many global parameters, the trapezoidal rule averages the variances of local parameters
+/// over a lattice of nodes. The nodes are the integers up to a fixed distance. If there are more global parameters, the
+/// average is over a fixed number of points.
 const LATTICE: usize = 3;
 const FAR: i32 = 5;
 const POINTS: usize = 512;
@@ -38,7 +38,7 @@ pub(super) struct Weights<'a> {
 }
 
 /// The value of every feature in the lanes of a block, or the derivative with respect to every feature. Regression
-/// coefficients use other features than means and scales.
+/// coefficients have different features from means and scales.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Featured {
     pub plain: Vec<LaneRow>,
@@ -77,8 +77,8 @@ impl Features {
         1 + self.globals + self.products.len()
     }
 
-    /// Returns the indices of the features that depend only on global parameters for which `known` is true. The
-    /// constant feature is omitted.
+    /// Returns the indices of the features that depend only on known global parameters. `known` states whether a global
+    /// parameter is known. The constant feature is omitted.
     pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
         let each = (0..self.globals).map(|k| (k, k));
         let each = each.chain(self.products.iter().copied()).zip(1..);
@@ -300,8 +300,8 @@ pub(crate) fn spread_all(thetas: &[f64], adjoints: &[LaneRow], out: &mut [LaneRo
     spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 
-/// Computes `scale = e^(−a)`, `y`, and the draws `m + y`, which are written to their rows of `z`, from the last local
-/// parameter to the first.
+/// Computes `scale = e^(−a)`, `y`, and the draws `m + y`, from the last local parameter to the first. Writes the draws
+/// to their rows of `z`.
 #[expect(
     clippy::too_many_arguments,
     reason = "what is read and what is written"
@@ -332,9 +332,9 @@ pub(super) fn solve(
     );
 }
 
-/// Computes the derivatives with respect to the noise from the derivatives with respect to the draws of the local
-/// parameters. It reads the latter from their rows of `grad`, and writes the former to the rows of `out` from `to` on.
-/// The derivatives with respect to the features are added to `by_feature`.
+/// Computes derivatives with respect to the noise from derivatives with respect to the draws of the local parameters.
+/// The input is in the rows of `grad`. The function writes the result to the rows of `out`, beginning at row `to`, and
+/// adds the derivatives with respect to the features to `by_feature`.
 #[expect(
     clippy::too_many_arguments,
     reason = "all that was computed on the way there"

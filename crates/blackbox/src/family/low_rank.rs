@@ -3,7 +3,7 @@
 //!
 //! The covariance is `Σ = D² + U Uᵀ` with `D = diag(e^λ)`. All operations cost O(d R²). With `C Cᵀ = I + Uᵀ D⁻² U` and
 //! `W = D⁻² U C⁻ᵀ`, the precision is `Σ⁻¹ = D⁻² − W Wᵀ`, and `log det Σ = 2 Σ λ + 2 Σ log Cᵣᵣ`. The entropy is ½ log
-//! det Σ plus a constant, with derivatives `∂H/∂λᵢ = e^{2λᵢ} (Σ⁻¹)ᵢᵢ` and `∂H/∂U = Σ⁻¹ U`. The second derivatives
+//! det Σ plus a constant. Its derivatives are `∂H/∂λᵢ = e^{2λᵢ} (Σ⁻¹)ᵢᵢ` and `∂H/∂U = Σ⁻¹ U`. The second derivatives
 //! follow from `d(Σ⁻¹) = −Σ⁻¹ dΣ Σ⁻¹` with `dΣ = 2 D² dλ + dU Uᵀ + U dUᵀ`.
 
 use jensen_density::{Lanes, LanesMut};

@@ -154,8 +154,8 @@ pub(super) fn standard_normal(noise: Lanes<'_>, constant: f64, out: &mut [f64]) 
     }
 }
 
-/// Computes `x ← P⁻¹ x` for the mean. P is the curvature if it is known. Otherwise P is diagonal, with the inverses of
-/// the variances e^{2λ}, where λ follows the mean in ω.
+/// Computes `x ← P⁻¹ x` for the mean. P is the curvature if it is known. If the curvature is unknown, P is diagonal and
+/// contains the inverses of the variances e^{2λ}. In ω, λ follows the mean.
 pub(super) fn precondition_mean(
     omega: &[f64],
     dim: usize,

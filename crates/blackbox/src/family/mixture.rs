@@ -48,7 +48,7 @@ impl Component {
 }
 
 impl Mixture {
-    /// Creates the family on ℝᵈ, with mixtures of at most the given number of components.
+    /// Creates the family on ℝᵈ. Its members are mixtures of at most `components` Gaussians.
     pub fn new(dim: usize, components: usize) -> Self {
         Self { dim, components }
     }
@@ -119,8 +119,8 @@ impl Mixture {
         (mean, covariance)
     }
 
-    /// Returns the logarithm of weight times density for each component at the draws (`components × lanes`), and the
-    /// draws standardised by each component.
+    /// Returns, for each component and draw, the logarithm of the component's weight times its density (`components ×
+    /// lanes`). Also returns the draws standardised by each component.
     fn terms(&self, parts: &[Component], z: Lanes<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
         let lanes = z.lanes();
         let mut terms = vec![f64::NEG_INFINITY; parts.len() * lanes];

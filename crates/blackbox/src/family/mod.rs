@@ -171,23 +171,24 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         Smoothness::Path
     }
 
-    /// Returns the family from whose result a fit of this family [starts](Self::upon), or `None` if it starts from a
-    /// mean-field Gaussian.
+    /// Returns the family to fit before this family. A fit of this family [starts](Self::upon) from the result of the
+    /// returned family. `None` means that the fit starts from a mean-field Gaussian.
     fn begins_at(&self) -> Option<FamilyKind> {
         None
     }
 
-    /// Returns the member from which a fit of this family starts. It corresponds to `gaussian`, the result of the
-    /// family that [`begins_at`](Self::begins_at) returns. This is a full-rank Gaussian: the mean, then the lower
-    /// factor packed by rows. If possible, the member also represents other modes, given their means and log standard
-    /// deviations. Returns `None` for families that start from a mean-field Gaussian.
+    /// Returns the member from which a fit of this family starts. The member corresponds to `gaussian`, the result of
+    /// the family that [`begins_at`](Self::begins_at) returns. `gaussian` is a full-rank Gaussian: its mean, then its
+    /// lower factor packed by rows. If possible, the member also represents the other `modes`, which are given by their
+    /// means and log standard deviations. Returns `None` for families that start from a mean-field Gaussian.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let _ = (gaussian, modes);
         None
     }
 
-    /// Returns the share of the draws that come from components for which the predicate holds, given the mean and the
-    /// standard deviation of the component in one coordinate. The share is 0 for families without components.
+    /// Returns the share of the draws that come from components that satisfy a predicate. The predicate receives the
+    /// mean and the standard deviation of a component in one coordinate. The share is 0 for families without
+    /// components.
     #[doc(hidden)]
     fn share_of_parts(
         &self,
@@ -301,9 +302,9 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
     fn score(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: LanesMut<'_>);
 
     /// Computes `out = P⁻¹ r`, where P is a positive definite matrix close to the negated Hessian of the ELBO near its
-    /// optimum. Jensen's families use their Fisher information. If `curvature` is given, it contains the lower Cholesky
-    /// factor of a positive definite estimate of `-E ∇²log p` (d × d) and the diagonal of the estimate. By default P is
-    /// the identity. Newton's method then needs more steps if the parameters have different scales.
+    /// optimum. Jensen's families use their Fisher information. If `curvature` is given, it is a positive definite
+    /// estimate of `-E ∇²log p`, in the form of its lower Cholesky factor (d × d) and its diagonal. By default P is the
+    /// identity. Newton's method then needs more steps if the parameters have different scales.
     fn precondition(
         &self,
         omega: &[f64],
@@ -331,8 +332,8 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Returns the member that lies at the given fraction of the distance to the target, or `None` if its precision
-    /// would not be positive definite.
+    /// Returns the member at the given fraction of the way from the current member to the target. Returns `None` if the
+    /// precision of that member would not be positive definite.
     #[doc(hidden)]
     fn towards(&self, omega: &[f64], target: &NaturalTarget, share: f64) -> Option<Vec<f64>> {
         let _ = (omega, target, share);

@@ -115,10 +115,11 @@ families! {
         /// The number of factors.
         rank
     } => "lowrank",
-    /// Gaussians with a sparse precision, whose pattern is that of the mixed second derivatives of the density.
+    /// Gaussians with a sparse precision. An element of the precision is nonzero only if the corresponding mixed second
+    /// derivative of the density can be nonzero.
     Sparse => "sparse",
-    /// Gaussians in which the local parameters have a sparse precision, and in which their means, scales and regression
-    /// coefficients depend on the global parameters.
+    /// Gaussians in which the local parameters have a sparse precision. The means, scales and regression coefficients
+    /// of the local parameters depend on the global parameters.
     Conditional => "conditional",
     /// Mixtures of at most this number of Gaussians with unrestricted covariances.
     Mixture {

@@ -32,7 +32,8 @@ pub struct Sparse {
 
 const LARGEST: usize = 1 << 27;
 
-/// The number of nonzeros above which a column is preconditioned only by the diagonal of its block.
+/// The largest number of nonzeros in a column for which its whole block is used as a preconditioner. For wider columns,
+/// only the diagonal of the block is used.
 const WIDEST: usize = 32;
 
 impl Sparse {
@@ -131,8 +132,8 @@ impl Sparse {
         self.root_transposed_times(omega, grad.as_slice(), grad.lanes())
     }
 
-    /// Computes `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j`, where `out` is the part of a parameter vector that
-    /// belongs to the factor.
+    /// Computes `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j`. `out` contains the elements of the factor within a
+    /// parameter vector.
     fn add_products(&self, a: &[f64], b: &[f64], lanes: usize, weight: f64, out: &mut [f64]) {
         let (d, row) = (self.dim(), |x, i: usize| -> &[f64] {
             let x: &[f64] = x;
@@ -164,9 +165,9 @@ impl Sparse {
     }
 }
 
-/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X, plus 1 for the diagonal of X.
-/// It therefore has one block for each column of dL. The block of column j, with the rows S, is `Σ[S, S] + e eᵀ /
-/// L²ⱼⱼ`.
+/// The Fisher information at ω. In the moving frame `L (I + X)`, the information is the identity for X, plus 1 for the
+/// diagonal of X. The information for dL therefore has one block for each column of dL. The block of column j, with the
+/// rows S, is `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
 #[derive(Debug)]
 struct Metric {
     omega: Vec<f64>,

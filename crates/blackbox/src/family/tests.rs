@@ -78,7 +78,7 @@ fn close(a: &[f64], b: &[f64], tolerance: f64) {
     }
 }
 
-/// The tests below have smaller tolerances than the public check, and also use closed forms.
+/// The tests below have smaller tolerances than the public check. They also compare values with closed forms.
 #[test]
 fn families_pass_the_check_for_families_of_callers() {
     let mixture = FamilyKind::Mixture { components: 3 }.build(DIM);

@@ -54,12 +54,12 @@ impl MethodSettings for AutoSettings {
 }
 
 impl AutoSettings {
-    /// The methods depend on the family. A mean-field family uses TrustVI. If the stopping rule of TrustVI is not met
-    /// at the end, as for funnels and densities with kinks, Newton's method on fixed draws continues. The sparse family
-    /// uses natural gradients, and the conditionally structured Gaussian uses nested Laplace approximations. For other
-    /// families, the methods depend on the available derivatives. A family without derivatives, such as a mixture, uses
-    /// the moments of weighted draws. A family with first derivatives, such as a flow, uses stochastic gradients of
-    /// many draws. A family with second derivatives uses Newton's method on fixed draws.
+    /// The methods depend on the family. A mean-field family uses TrustVI. For funnels and densities with kinks,
+    /// TrustVI may end before its stopping rule is met, and then Newton's method on fixed draws continues. The sparse
+    /// family uses natural gradients, and the conditionally structured Gaussian uses nested Laplace approximations. For
+    /// other families, the methods depend on the available derivatives. A family without derivatives, such as a
+    /// mixture, uses the moments of weighted draws. A family with first derivatives, such as a flow, uses stochastic
+    /// gradients of many draws. A family with second derivatives uses Newton's method on fixed draws.
     pub(super) fn plan(&self, family: &dyn Family) -> Vec<Method> {
         let rounds = Method::Saa(self.saa).plan(family);
         match (family.name().kind(), family.smoothness()) {

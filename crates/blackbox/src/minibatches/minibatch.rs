@@ -26,22 +26,22 @@ const WINDOW: u64 = 500;
 
 const REJECTED: u64 = 100;
 
-/// The number of consecutive segments without gain, each of which halves the step size, after which the run is
-/// certified.
+/// After this many consecutive segments without gain, the run is certified. Each of these segments halves the step
+/// size.
 const STILL: u64 = 3;
 
 const PATIENCE: u64 = 4;
 
 /// Variational inference with stochastic gradients on minibatches. Its result is the vector of parameters ω.
 ///
-/// Iteration t uses `draws` draws and batch `(t − 1) mod ⌈N/B⌉` of an epoch, which is freshly shuffled. The batch and
-/// the draws are functions of the seed and t. The algorithm skips iterations whose gradient is not finite, and counts
-/// them.
+/// Iteration t uses `draws` draws and batch `(t − 1) mod ⌈N/B⌉` of its epoch. The records are shuffled before each
+/// epoch. The batch and the draws are functions of the seed and t. If a gradient is not finite, the algorithm skips the
+/// iteration and counts the skip.
 ///
 /// With a [`Judge`], the algorithm compares the average of the iterates in each segment with the best average so far.
 /// If a segment improves the ELBO by no more than the tolerance, the algorithm halves the step size. After three such
-/// segments in a row, a second-order polish on all records estimates the remaining gain, if the settings request a
-/// polish. In this case, the fit has converged only if the gain is within the tolerance.
+/// segments in a row, the fit has converged, unless the settings request a second-order polish. If they do, the polish
+/// estimates the remaining gain on all records, and the fit has converged only if this gain is within the tolerance.
 pub struct Minibatch<'a, D: RecordDensity> {
     density: &'a D,
     all: AllRecords<&'a D>,
@@ -111,8 +111,8 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
     /// Creates a fit of `family` that starts at the parameters `start`.
     ///
     /// # Errors
-    /// Fails if the batch size or the required memory is out of range, if the estimator needs a warm-up that the
-    /// settings do not allow, or if `start` has the wrong length.
+    /// Fails if the batch size or the required memory is out of range, if the estimator needs a warm-up but the
+    /// settings have none, or if `start` has the wrong length.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,

@@ -1,7 +1,7 @@
 //! Variational inference on minibatches of exchangeable records.
 //!
-//! The methods take a [`RecordDensity`](jensen_density::RecordDensity) and return a Gaussian approximation. The crate
-//! `jensen-glm` contains models with hand-written kernels, as well as an example of a complete fit.
+//! The methods take a [`RecordDensity`](jensen_density::RecordDensity) and return a Gaussian approximation. For models
+//! with hand-written kernels, and for an example of a complete fit, see the crate `jensen-glm`.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -81,9 +81,9 @@ impl Fitting for SmisoSettings {
 /// w_g ← (1 − α) w_g + α (w̄ + γ ∇L_g(w̄))      w̄ ← w̄ + |g|/N (w_g' − w_g)
 /// ```
 ///
-/// The records are divided into batches once, and each epoch only reorders the batches. In that case only the mean
-/// entry of each batch matters, so the method stores ⌈N/B⌉ entries instead of N. The iterate is always the weighted
-/// mean of the entries. Momentum or adaptive steps would violate this property, so the method has neither.
+/// The records are divided into batches once, and each epoch only reorders the batches. The method therefore stores one
+/// mean entry per batch, that is, ⌈N/B⌉ entries instead of N. The iterate is always the weighted mean of the entries.
+/// Momentum or adaptive steps would violate this property, so the method has neither.
 pub struct Smiso<'a, D: RecordDensity> {
     density: &'a D,
     settings: SmisoSettings,
@@ -122,7 +122,7 @@ impl MethodState for SmisoState {
     }
 }
 
-/// The number of iterations of the power method, which determine the largest curvature to within a tenth.
+/// The number of iterations of the power method. They determine the largest curvature to within a tenth.
 const PRODUCTS: usize = 12;
 
 const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
@@ -163,8 +163,7 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
     /// Creates a fit of `family` that starts at the parameters `start`.
     ///
     /// # Errors
-    /// Fails if the settings of batch, draws and α are invalid together, or if the entries would exceed the memory
-    /// limit.
+    /// Fails if the combination of batch size, draws and α is invalid, or if the entries would exceed the memory limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,

@@ -24,9 +24,9 @@ pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
     (mean, covariance)
 }
 
-/// The largest total variation distance at which the mass counts as nearly Gaussian. The distance is between the
-/// weights of the points under the Gaussian and under the mass. At a distance of one half, the remaining errors would
-/// be as large as the errors that are corrected.
+/// The mass counts as nearly Gaussian if the weights of the points under the Gaussian and under the mass differ by at
+/// most this total variation distance. At a distance of one half, the correction would cause errors as large as those
+/// that it removes.
 const ELSEWHERE: f64 = 0.25;
 
 /// Computes the Gaussian whose log density is the least-squares quadratic fit of the log mass. Returns its exact

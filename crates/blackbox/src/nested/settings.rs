@@ -12,7 +12,8 @@ use crate::family::{Conditional, FamilyKind};
 /// The settings of the nested Laplace approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// The predicted gain, in nats, at which the search for the mode of the global parameters ends.
+    /// The tolerance of the search for the mode of the global parameters. The search ends when the predicted gain, in
+    /// nats, is at most this value.
     pub tolerance: f64,
     /// The number of points per iteration. Each point is a value of the global parameters.
     pub points: usize,

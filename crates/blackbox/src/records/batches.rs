@@ -66,8 +66,8 @@ impl Batches {
         self.count
     }
 
-    /// Returns the epoch (counted from 0) of an iteration (counted from 1), and the position of the iteration within
-    /// the epoch.
+    /// Returns the epoch that contains an iteration, and the position of the iteration within this epoch. Iterations
+    /// are counted from 1, and epochs from 0.
     pub fn position(&self, iteration: u64) -> (u64, usize) {
         let count = self.count as u64;
         let t = iteration.saturating_sub(1);
@@ -95,8 +95,8 @@ impl Batches {
     }
 }
 
-/// The current order of the records. It is scratch memory and not part of the state, and is recomputed when the epoch
-/// or the block changes.
+/// The current order of the records. The order is not part of the stored state. It is recomputed when the epoch or the
+/// block changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,

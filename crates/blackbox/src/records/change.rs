@@ -1,4 +1,4 @@
-//! The change of the sums in a table when entries are renewed.
+//! The change in the sums of a table when its entries are renewed.
 
 use jensen_density::RecordDensity;
 

@@ -18,8 +18,8 @@ pub enum RecordEstimator {
     /// The gradient with a second-order expansion at the current mean as its control variate (Miller et al. 2017). The
     /// control variate reduces Monte-Carlo noise, but not subsampling noise.
     Cv,
-    /// The gradient with a SAGA table that is evaluated at the current draw as its control variate. The control variate
-    /// reduces subsampling noise, but not Monte-Carlo noise, and every iteration reads all records.
+    /// The gradient with a SAGA table as its control variate. The table is evaluated at the current draw. The control
+    /// variate reduces subsampling noise, but not Monte-Carlo noise, and every iteration reads all records.
     Inc,
     /// A weighted mean of `cv` and `inc` (Geffner and Domke 2018).
     Ens {
@@ -36,9 +36,9 @@ pub enum RecordEstimator {
     JointPaper,
     /// The joint control variate with a single anchor for all records, as in SVRG.
     JointSvrg,
-    /// The joint control variate with the likelihood itself as its approximation. The draw is integrated out, so that
-    /// only a SAGA table of expectations remains. The estimator requires a likelihood with one linear predictor and a
-    /// mean-field family.
+    /// The joint control variate with exact expectations of the likelihood over the draw. A SAGA table of these
+    /// expectations then corrects the subsampling noise. The estimator requires a likelihood with one linear predictor
+    /// and a mean-field family.
     JointExact,
 }
 
@@ -114,8 +114,8 @@ impl RecordEstimator {
         matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
     }
 
-    /// Returns whether the estimator stores the mean at the last visit of every record, as far as the model needs this
-    /// mean.
+    /// Returns whether the estimator stores the mean at the last visit of every record, or the part of the mean that
+    /// the model needs.
     pub(crate) fn remembers_means(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean)
     }

@@ -67,7 +67,7 @@ pub struct GenericSettings {
 }
 
 /// Stochastic gradient descent on a [`DoublyStochastic`] objective. Its result is the parameter vector w. It is
-/// Algorithm 3 of Wang, Geffner and Domke (2024), with the other estimators of the comparison in that paper as options.
+/// Algorithm 3 of Wang, Geffner and Domke (2024). The other estimators that the paper compares are also available.
 ///
 /// ```text
 /// g = 1/|B| Σ_B [∇f(w; n, ε) − ∇f̃(wⁿ; n, ε)] + G      G = 1/N Σₘ E_ξ ∇f̃(wᵐ; m, ξ)
@@ -108,8 +108,8 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
     /// Creates a run that starts at the parameters `start`.
     ///
     /// # Errors
-    /// Fails if the batch size, the warm-up and the estimator are invalid together, or if the snapshots would exceed
-    /// the memory limit.
+    /// Fails if the combination of batch size, warm-up and estimator is invalid, or if the snapshots would exceed the
+    /// memory limit.
     pub fn new(
         objective: &'a O,
         seed: u64,

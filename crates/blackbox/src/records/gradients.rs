@@ -34,7 +34,7 @@ use crate::reduce::axpy;
 /// The estimator `inc` also adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to the gradient for all of ω. For
 /// the mean, where J is the identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), stated for the ELBO
 /// itself. (The paper minimises the negated ELBO, and its appendix F drops the sign of k.) The implementation differs
-/// from the paper in four ways, which preserve every expectation and reduce the variance:
+/// from the paper in four ways. The differences preserve every expectation and reduce the variance:
 ///
 /// * The prior needs no table. All of the prior is available in every iteration, so its expansion is at the current
 ///   mean.
@@ -43,12 +43,12 @@ use crate::reduce::axpy;
 ///   closer to the function that it replaces. Any family of the form `z = μ + δ(ε)` is supported, including the
 ///   full-rank and low-rank families.
 /// * The paper controls only the gradient of the mean, because the expectation of the expansion for the spread requires
-///   the diagonal of the Hessian. At any draw, the first-order part c has mean zero over the records, so it can also
-///   correct the gradient of the spread. The second-order part can be applied to the spread if the diagonal is
+///   the diagonal of the Hessian. The first-order part c has mean zero over the records at any draw. It can therefore
+///   also correct the gradient of the spread. The second-order part can be applied to the spread if the diagonal is
 ///   available, that is, for one linear predictor and a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`. In this case,
 ///   `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the gradient for log σ. Otherwise,
-///   noise of second order in δ remains for every batch size. The estimator `joint-mean` does not correct the gradient
-///   of the spread, as in the paper.
+///   noise of second order in δ remains for every batch size. As in the paper, the estimator `joint-mean` does not
+///   correct the gradient of the spread.
 ///
 /// * Instead of the Hessian-vector product of the paper, `joint-svrg` uses the odd part of the gradient around its
 ///   anchor. The first-order term of the odd part is that product. The odd part has mean zero over any symmetric noise,
@@ -56,21 +56,23 @@ use crate::reduce::axpy;
 ///   remains. The even part never varies more than the gradient itself, whereas the remainder of an expansion can vary
 ///   more. For a linear predictor, the estimator uses the product, because its cost is negligible.
 ///
-/// The estimator `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one
-/// linear predictor, ηₙ is normal under a mean-field q, with mean `Aₙμ` and variance `Aₙ²σ²`. The expectations that the
-/// approximation needs are then integrals over one dimension: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']` and `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ
-/// E[ℓₙ'']`. The terms that depend on the draw cancel for the batch, and a SAGA table of the two expectations remains.
-/// The estimator still samples the prior, with its expansion.
+/// The estimator `joint-exact` is a variant of `joint` that uses the likelihood itself instead of an expansion. If the
+/// likelihood has one linear predictor, ηₙ is normal under a mean-field q, with mean `Aₙμ` and variance `Aₙ²σ²`. The
+/// expectations that the approximation needs are then integrals over one dimension: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']` and
+/// `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The terms that depend on the draw then cancel for the batch. What remains is
+/// a SAGA table of the two expectations. For the prior, the estimator still uses the draw and an expansion.
 ///
 /// The estimator `joint-paper` has none of these differences (see the module `literal`).
 ///
-/// With several draws, m uses the mean of their displacements. Apart from c, the expansion of the prior also applies
-/// only to the mean. In the gradient of the spread, the curvature of the prior causes noise, which is −σ²(ε² − 1) per
-/// coordinate for a standard normal prior. This noise lacks the factor N/B and is not corrected.
+/// If there are several draws, m is computed from the mean of their displacements. The expansion of the prior applies
+/// only to the gradient of the mean. In the gradient of the spread, the curvature of the prior causes noise that is not
+/// corrected. For a standard normal prior, this noise is −σ²(ε² − 1) per coordinate. It is small, because it lacks the
+/// factor N/B.
 ///
-/// The cost of an iteration is measured in gradients of a batch. It is 1 for `naive`, 1 and a Hessian-vector product
-/// for `cv`, 3 and a product for `joint`, and N/B + 2 for `inc`. The estimator `joint-svrg` needs 4 gradients in one
-/// call. With a linear predictor, it needs one forward pass and two or three backward passes.
+/// The cost of an iteration is measured in gradients of a batch. It is 1 gradient for `naive`, 1 gradient and a
+/// Hessian-vector product for `cv`, 3 gradients and a product for `joint`, and N/B + 2 gradients for `inc`. The
+/// estimator `joint-svrg` needs 4 gradients in one call. With a linear predictor, it needs one forward pass and two or
+/// three backward passes.
 pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
@@ -281,8 +283,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Returns whether the second-order part corrects the gradient of the spread. This requires the diagonal of the
-    /// Hessian, and a family for which the diagonal suffices.
+    /// Returns whether the second-order part corrects the gradient of the spread. The correction requires the diagonal
+    /// of the Hessian, and a family that needs only the diagonal.
     fn controls_spread(&self, estimator: RecordEstimator) -> bool {
         use RecordEstimator::{Joint, JointExact, JointSvrg};
         let linear = self.density.linear();
@@ -304,7 +306,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
 
     /// Writes the estimate to `out`, one number per parameter, in the direction of ascent. Returns `false` if the
     /// density, a gradient or a product is not finite at some draw. The caller must then ignore `out` and leave the
-    /// table unchanged. While its table is incomplete, an estimator acts as `naive`, except that `joint-exact` still
+    /// table unchanged. An estimator with an incomplete table acts as `naive`, except that `joint-exact` still
     /// integrates out the draw.
     pub fn evaluate(
         &mut self,
@@ -439,8 +441,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Renews the table entries for the batch of the last [`evaluate`](Self::evaluate), and updates G. That call must
-    /// have received the same request, with `visit` set. `complete` states whether every record has been visited.
+    /// Renews the table entries for the batch, and updates G. The last call of [`evaluate`](Self::evaluate) must have
+    /// had the same request, with `visit` set. `complete` states whether every record has been visited.
     pub fn visit(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         if request.estimator == RecordEstimator::JointPaper {
             return self.visit_paper(request, table, complete);

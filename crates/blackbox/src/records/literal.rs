@@ -9,8 +9,8 @@
 //! 1/N Σ_m ∇k_m(μᵐ) − 1/|B| Σ_{n ∈ B} [∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)],
 //! ```
 //!
-//! and zero to the gradient of the spread. The sum contains the terms e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N, in which
-//! the factor 1/N comes from k.
+//! and zero to the gradient of the spread. The terms of the sum are e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N. The factor
+//! 1/N follows from the definition of k.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
@@ -60,8 +60,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out) && (!request.visit || all_finite(&self.change.gradient))
     }
 
-    /// Adds the entries of the batch at their stored points to `first`. Adds the products of their Hessians with the
-    /// displacements, which combine the stored spreads with the current noise, to `second`.
+    /// Adds the gradients of the batch's records at their stored points to `first`. Adds the products of their Hessians
+    /// with the displacements to `second`. A displacement is the stored spread times the current noise.
     fn add_stored(
         &mut self,
         request: &GradientRequest<'_>,

@@ -86,7 +86,7 @@ fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
 /// that read too many records in each iteration, and tables larger than `limit` bytes.
 ///
 /// # Errors
-/// The error contains the relevant numbers and a remedy.
+/// Fails with an error that states the relevant numbers and a remedy.
 pub fn admit<D: RecordDensity>(
     density: &D,
     family: &dyn Family,

@@ -1,7 +1,7 @@
 //! Gradients from minibatches of exchangeable records, for the methods in [`minibatches`](crate::minibatches).
 //!
-//! The gradients have two sources of noise: the minibatch and the draw. The crate `jensen-glm` contains models with
-//! hand-written kernels, as well as an example of a complete fit.
+//! The gradients have two sources of noise: the minibatch and the draw. For models with hand-written kernels, and for
+//! an example of a complete fit, see the crate `jensen-glm`.
 //!
 //! | file | subject |
 //! | --- | --- |

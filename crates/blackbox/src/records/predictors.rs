@@ -24,12 +24,12 @@ pub(super) struct Predictors {
     eta_shift: Vec<f64>,
     /// The derivatives `ℓₙ'` at the draws, a `(B·K) × draws` matrix.
     first: Vec<f64>,
-    /// The inputs of those columns that do not belong to draws, of length B·K.
+    /// The inputs of the columns that do not belong to draws. Each input has length B·K.
     second: Vec<f64>,
     /// The stored derivatives `ℓₙ'` and `ℓₙ''`, of length B·K.
     stored: Vec<f64>,
     curvature_stored: Vec<f64>,
-    /// Ones, by which a curvature is multiplied to leave it unchanged.
+    /// A vector of ones. A curvature that is multiplied by it does not change.
     ones: Vec<f64>,
     /// The inputs of the backward pass, a `(B·K) × columns` matrix.
     rest: Vec<f64>,
@@ -72,8 +72,9 @@ struct Parts<'l> {
     /// Whether the estimate subtracts this expansion only from the gradient of the mean. The expansion is then in the
     /// column of `control`.
     mean_alone: bool,
-    /// The view of the likelihood that provides a diagonal, if the table stores one. The column of each draw then
-    /// includes the expansion for that draw, which also applies to the spread.
+    /// The view of the likelihood that provides the diagonal of the Hessian, if the table stores a diagonal. In this
+    /// case, the column of each draw includes the expansion for that draw, and the expansion also applies to the
+    /// spread.
     view: Option<&'l dyn LinkExpectations>,
     control: bool,
     visit: bool,
@@ -106,8 +107,8 @@ impl<'l> Parts<'l> {
         self.draws + usize::from(self.joint || self.control || self.visit)
     }
 
-    /// Returns the number of columns in the backward pass. There is one per draw, followed by one for the correction
-    /// and one for the change of G.
+    /// Returns the number of columns in the backward pass. The columns are one per draw, then one for the correction,
+    /// and then one for the change of G.
     fn columns(&self) -> usize {
         self.draws + usize::from(self.control) + usize::from(self.visit)
     }

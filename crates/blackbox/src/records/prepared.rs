@@ -7,8 +7,8 @@ use super::subsampled::Subsampled;
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// The largest number of records that the starts use. The starts only need to find the right optimum and approximate
-/// scales. A thousand records locate the optimum to within √(N/1000) posterior standard deviations. With all of a
-/// million records, the starts would cost more than the fit itself.
+/// scales. A thousand records locate the optimum to within √(N/1000) posterior standard deviations. If there are a
+/// million records and the starts use all of them, the starts cost more than the fit itself.
 const SCOUTS: usize = 1000;
 
 /// The records of a density, prepared for minibatch methods.

@@ -3,11 +3,11 @@
 //!
 //! Each independent observation in an estimate is an antithetic pair of draws with its own minibatch of records. The
 //! minibatch is the same at both ends of an assessed step. The jackknife, the variances in Inequalities 11 and 13 and
-//! the standard errors of the stopping rule therefore include the subsampling noise without any change. Larger samples
-//! use more records as well as more draws.
+//! the standard errors of the stopping rule therefore include the subsampling noise, although their formulas are
+//! unchanged. Larger samples use more records as well as more draws.
 //!
-//! A minibatch has one record from each of B equal parts of the data. For part b it is the record `⌊(b + u) N/B⌋`, with
-//! an independent uniform u. The expected count of every record is B/N, so `log p(z) + N/B Σ log p(xₙ | z)` is an
+//! A minibatch has one record from each of B equal parts of the data. In part b, the record `⌊(b + u) N/B⌋` is chosen,
+//! with an independent uniform u. The expected count of every record is B/N, so `log p(z) + N/B Σ log p(xₙ | z)` is an
 //! unbiased estimate of the log density.
 
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +28,7 @@ pub(crate) struct StreamPosition {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
     Blocks(usize),
-    /// Corresponding lanes of the first half and of the second half belong to the same observation.
+    /// A lane of the first half and the corresponding lane of the second half belong to the same observation.
     Halves,
 }
 
@@ -60,7 +60,7 @@ pub struct SubsampledWorkspace<W> {
 }
 
 impl<D: RecordDensity> Subsampled<D> {
-    /// Creates a density with minibatches of `batch` records, which are selected by the streams of `source`.
+    /// Creates a density with minibatches of `batch` records. The random streams of `source` select the records.
     ///
     /// # Errors
     /// Fails if there are no records, or if `batch` is zero or exceeds the number of records.

@@ -53,7 +53,7 @@ pub struct EvaluationPoint<'r> {
     pub batches: &'r Batches,
     /// The seed from which batches and draws are generated.
     pub seed: u64,
-    /// The key of batches and draws, which is different for each iteration.
+    /// The key of the random batches and draws. It differs between iterations.
     pub iteration: u64,
     /// The number of pairs of a batch and a draw per estimate. It is at least 2.
     pub samples: usize,
@@ -62,10 +62,11 @@ pub struct EvaluationPoint<'r> {
 /// Measures the variance of one estimator at an iterate, with its table held fixed.
 ///
 /// The total is the unbiased sample variance over independent pairs (B, ε). For the part due to subsampling, the
-/// analysis evaluates every batch at two independent pairs of antithetic draws. The expected covariance of the two
-/// results over the batches is the variance of the conditional expectation, so no inner integral needs to converge. For
-/// the Monte-Carlo part, the batch consists of all records. Batches are uniformly random subsets of the same size as
-/// the first batch. The analysis costs `5·samples` batches and `samples` passes over all records.
+/// analysis evaluates every batch at two independent pairs of antithetic draws. The covariance of the two results over
+/// the batches is an unbiased estimate of the variance of the conditional expectation, so the analysis needs no inner
+/// average over many draws. For the Monte-Carlo part, the batch consists of all records. Batches are uniformly random
+/// subsets of the same size as the first batch. The analysis costs `5·samples` batches and `samples` passes over all
+/// records.
 pub fn variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -192,8 +193,8 @@ impl Watch {
     }
 }
 
-/// Selects the estimators with a table that suit the records and the family, as long as all tables together with
-/// `footprint` fit into `limit` bytes. The bytes of these tables are added to `footprint`.
+/// Selects the estimators that have a table and suit the records and the family, and adds the bytes of their tables to
+/// `footprint`. Omits tables with which the total would exceed `limit` bytes.
 pub(crate) fn watched<D: RecordDensity>(
     density: &D,
     family: &dyn Family,

@@ -27,8 +27,8 @@ use crate::calls::Calls;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 
-/// The ratio by which steps along circles must exceed leapfrog steps to be preferred. Leapfrog steps are more robust to
-/// heavy tails.
+/// The refinement uses steps along circles only if they can be longer than leapfrog steps by at least this factor.
+/// Leapfrog steps are more robust to heavy tails.
 const CLEARLY: f64 = 2.0;
 
 const MOVES: (usize, usize) = (2, 8);
@@ -43,8 +43,8 @@ const FIRST_STATIONARY_PHASE: usize = 16;
 /// centre. With only four warm-up transitions, the log evidence of a normal was wrong by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
-/// The largest number of recorded values. Even with ten thousand coordinates, it allows enough draws to determine
-/// whether the ESS and nested R̂ reach their limits.
+/// The largest number of recorded values. Even for ten thousand coordinates, this number allows enough draws to decide
+/// whether the ESS and nested R̂ are within their limits.
 const MOST_RECORDED: usize = 1 << 24;
 
 const TIMES: usize = 64;
@@ -113,9 +113,9 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Returns whether the budget is exhausted. A mixed stationary phase that was extended because its spreads were
-    /// imprecise may finish even if the budget is exhausted. Its cost was only an estimate, and mixed draws should not
-    /// be discarded.
+    /// Returns whether the refinement must stop because its budget is exhausted. There is one exception: if a mixed
+    /// stationary phase was extended because its standard deviations were imprecise, the extension may finish.
+    /// Otherwise its draws, which have mixed, would be lost, and the estimate of its cost may have been too low.
     fn is_spent(&self, state: &RefineState) -> bool {
         let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
@@ -158,9 +158,9 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 
     /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density are
-    /// farther from the centre. If there are many coordinates, using the latter would double the length that is needed.
-    /// If there are few coordinates, the particles of the base density reveal tails that posterior particles reach only
-    /// after many stationary phases.
+    /// farther from the centre than posterior particles. If there are many coordinates, the length chosen from
+    /// particles of the base density would be twice as long as needed. If there are few coordinates, these particles
+    /// reveal tails that posterior particles reach only after many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
         let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
         self.is_large(LARGEST_STEP).then(widest)
@@ -242,8 +242,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// Performs one transition of a stationary phase. The recorded transitions are preceded by unrecorded transitions,
-    /// which adapt the step size. Their number is a quarter of the recorded ones, but at least [`SETTLE`].
+    /// Performs one transition of a stationary phase. A phase begins with unrecorded transitions that adapt the step
+    /// size. There are a quarter as many unrecorded transitions as recorded ones, but at least [`SETTLE`].
     fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(

@@ -1,4 +1,4 @@
-//! Checks for posterior mass that the draws do not reach. The checks look for second moments far from the draws, and
+//! Checks for posterior mass that the draws do not reach. The module looks for second moments far from the draws, and
 //! for spikes in the middle of the draws.
 //!
 //! Draws contain no information about points that they do not reach, and neither do their importance weights, their R̂
@@ -8,8 +8,9 @@
 //! Either all coordinates vary together, or one coordinate varies and the others come from a standard normal. The
 //! density b of this mixture is known. Consider the points at which b is larger than the standard normal density. The
 //! means of `p / (Z b)` and of `x² p / (Z b)` over these points are unbiased estimates of the mass and the second
-//! moment that the posterior has there. Jensen compares an approximation with these estimates before it trusts the
-//! approximation ([`beyond`]), and it compares refined draws with them after the draws have mixed ([`unanswered`]).
+//! moment that the posterior has there. Jensen compares the draws of an approximation with these estimates before it
+//! trusts the approximation ([`beyond`]). It also compares refined draws with these estimates, after the draws have
+//! mixed ([`unanswered`]).
 //!
 //! The distances follow a Kronecker sequence of the golden ratio with a random shift (Niederreiter 1992, section 3.5).
 //! Each point by itself is uniform. The gaps between n points are at most 2.7/n of the range, so the points cannot miss
@@ -37,23 +38,24 @@ const LOOKS: usize = 1024;
 /// distances, because nine tenths of the distances of a centred normal lie within a factor of 31.
 const LOOKS_PER_COORDINATE: usize = 64;
 
-/// The number of points for refined draws, which have cost a hundred times as many gradients. For one of twenty
-/// coordinates, this number of points yields ten distances per factor of forty.
+/// The number of points for the check of refined draws. The draws themselves have cost a hundred times as many
+/// gradients. If there are twenty coordinates, each coordinate has about ten points per factor of forty in distance.
 const LOOKS_OF_REFINED: usize = 4096;
 
 /// The largest number of values (points times coordinates). The density evaluates them in a tenth of a second.
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
-/// The number of points if the cost of an evaluation is unknown. With a solver, a single start takes as many
+/// The number of points if the cost of an evaluation is unknown, as with a solver. A single start takes as many
 /// evaluations.
 const UNKNOWN: usize = 256;
 
-/// The range of [`super::leaps::RANGE`] includes all slabs, and all spikes down to a millionth of the width of a slab.
+/// The range [`super::leaps::RANGE`] covers all slabs. It also covers all spikes that are at least a millionth as wide
+/// as a slab.
 const FURTHEST: f64 = RANGE.1;
 
-/// The number of shells into which the distances from the middle are divided, in each coordinate. Each shell is twice
-/// as wide as the one before it. Equally many shells lie within and beyond one standard deviation. The innermost shell
-/// extends to 0, and the outermost shell to infinity.
+/// The number of shells. In each coordinate, the distances from the middle are divided into these shells. Each shell is
+/// twice as wide as the one before it. Half of the shells lie within one standard deviation, and half lie beyond it.
+/// The innermost shell extends to 0, and the outermost shell to infinity.
 const SHELLS: usize = 56;
 
 /// The inverse of the golden ratio, which is the step of the sequence of distances.
@@ -77,8 +79,9 @@ fn count<D: LogDensity>(density: &D, least: usize) -> usize {
     wanted.min(affordable).max(1).next_multiple_of(BLOCK)
 }
 
-/// Calls back for each point at which b is larger than the standard normal density. The callback receives `p / (Z b)`,
-/// and the same ratio for the normal density, or for `own` if the map does not make the approximation normal.
+/// Calls a function for each point at which b is larger than the standard normal density. The function receives `p / (Z
+/// b)`, and the same ratio for the normal density. If the map does not make the approximation normal, `own` replaces
+/// the normal density.
 fn look<D: LogDensity>(
     (density, map): (&D, &Map),
     own: Option<&Approximation>,
@@ -121,14 +124,14 @@ fn look<D: LogDensity>(
 pub struct Unreached {
     /// The coordinate that has variance far from the draws, or `None` for a spike in the middle of the draws.
     pub coordinate: Option<usize>,
-    /// The ratio of the missed variance to the variance of the approximation, or the ratio of the mass of the spike to
-    /// the total mass according to the draws.
+    /// For missed variance, its ratio to the variance of the approximation. For a missed spike, the ratio of its mass
+    /// to the total mass that the draws imply.
     pub share: f64,
 }
 
-/// Returns the largest share of variance or mass that the draws of an approximation do not reach, if it is larger than
-/// the policy allows. `log_z` is the log evidence from importance weights. A few points suffice, because a refinement
-/// follows.
+/// Returns the largest share of variance or mass that the draws of an approximation do not reach. Returns `None` if the
+/// policy allows this share. `log_z` is the log evidence from importance weights. A few points suffice, because a
+/// refinement follows.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
     approximation: &Approximation,
@@ -165,19 +168,19 @@ pub(super) struct Unanswered {
     /// A lower bound on the ratio of the missed variance to the variance of the draws, or of the missed mass to the
     /// total mass according to the draws.
     pub share: f64,
-    /// Points in the missed mass (`dim × count`). Their share of the chains equals their share of the mass, but they
-    /// are at least [`CHAINS`] chains.
+    /// Points in the missed mass (`dim × count`). The points replace a share of the chains that equals their share of
+    /// the mass, but at least [`CHAINS`] chains.
     pub points: Vec<f64>,
 }
 
 /// Returns the mass or variance of the posterior that the draws `x` miss by more than the sampling error. `x` contains
-/// sets of `dim × lanes` draws, which are equivalent to `effective` independent draws. The comparison of variances
-/// excludes coordinates whose own draws indicate an infinite variance.
+/// sets of `dim × lanes` draws, which are equivalent to `effective` independent draws. The function excludes a
+/// coordinate from the comparison of variances if its draws indicate an infinite variance.
 ///
 /// The comparison uses masses instead of second moments, because the second moments of a long tail depend on the few
-/// most extreme draws. In contrast, if some of the draws have reached a region, the draws have the correct share of
-/// that region. The regions of a coordinate consist of all shells outwards from a shell, or of all shells inwards from
-/// it. A slab or a spike extends over several shells, and a single shell contains too few points for a decision.
+/// most extreme draws. In contrast, once some draws have reached a region, the share of draws in the region is correct.
+/// The regions of a coordinate consist of all shells outwards from a shell, or of all shells inwards from it. A slab or
+/// a spike extends over several shells, and a single shell contains too few points for a decision.
 pub(super) fn unanswered<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
@@ -381,8 +384,8 @@ fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     (log_b > log_q).then_some((log_q, log_b))
 }
 
-/// Returns [`BLOCK`] points at which to evaluate the density (`dim × BLOCK`). The points alternate between two kinds: a
-/// random direction for all coordinates together, and a single coordinate that varies while the others come from a
+/// Returns [`BLOCK`] points (`dim × BLOCK`) for the evaluation of the density. The points alternate between two kinds:
+/// a random direction for all coordinates together, and a single coordinate that varies while the others come from a
 /// standard normal.
 fn far_points(
     distances: &Distances<'_>,
@@ -434,11 +437,11 @@ mod tests {
     use super::*;
     use jensen_math::special::lgamma;
 
-    /// Returns the relative standard error of the estimated variance that draws miss in a slab of `wide` out of `dim`
-    /// coordinates. Half of the points vary one coordinate, and half vary all coordinates. Their log distances y are
-    /// uniform. If k coordinates vary together, the points with large `f = e^((k + 2) y) exp(-e^(2 y) / 2)` contribute.
-    /// The relative variance is the range times `∫ f² / (∫ f)²`. For the squared coordinate of a direction, it is
-    /// multiplied by `3 k / (k + 2)`.
+    /// Returns the relative standard error of an estimate of missed variance. The variance is that of a slab in `wide`
+    /// of the `dim` coordinates. Half of the points vary one coordinate, and half vary all coordinates. Their log
+    /// distances y are uniform. If k coordinates vary together, the points with large `f = e^((k + 2) y) exp(-e^(2 y) /
+    /// 2)` contribute. The relative variance is the range times `∫ f² / (∫ f)²`. The squared coordinate of a random
+    /// direction contributes another factor of `3 k / (k + 2)`.
     fn error_of_looks(dim: usize, wide: usize) -> f64 {
         let k = wide as f64;
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;

@@ -19,8 +19,8 @@ use crate::noise::NoiseSource;
 const CHAINS: usize = 8;
 const TRANSITIONS: usize = 128;
 
-/// A quantile of the distances between the draws and their mean, in coordinates with unit variances. The end of each
-/// chain must be within the distance of this quantile.
+/// A chain has reached the region of the draws if its distance from their mean is at most this quantile of the draws'
+/// own distances, in coordinates with unit variances.
 const WITHIN: f64 = 0.999;
 
 pub(super) fn convergence<D: LogDensity>(

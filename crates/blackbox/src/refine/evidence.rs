@@ -17,8 +17,8 @@ const TOLERANCE: f64 = 1e-4;
 
 const ITERATIONS: usize = 200;
 
-/// The change of a log evidence from the initial guess, in nats, above which the mixture shares are computed again. For
-/// smaller changes, terms that underflowed to zero remain negligible.
+/// If a log evidence differs from the initial guess by more than this number of nats, the mixture shares are computed
+/// again. For smaller changes, terms that underflowed to zero remain negligible.
 const FAR: f64 = 30.0;
 
 /// The values of `r` for particles at one temperature, in any number of consecutive sets of particles. A value is −∞ if

@@ -2,13 +2,14 @@
 //!
 //! All lanes take the same number of [steps], so every step is one call of the density. Step sizes differ between lanes
 //! by up to a quarter, which prevents periodic orbits. If the energy of a lane varies by more than [`WANDER`] nats
-//! along its trajectory, the lane starts again with more steps of a quarter of the size. This happens up to [`LEVELS`]
-//! times, and only such lanes incur the additional cost. The level at which a lane ends is a function of its position
-//! and momentum. The map to the end of the trajectory, with reversed momentum, is proposed only when the reverse
-//! trajectory ends at the same level, that is, when no coarser trajectory from the end is accurate enough. With this
-//! condition, the transition preserves the target. The choice of step sizes is that of Bou-Rabee, Carpenter and
-//! Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, made deterministic. Steps are
-//! small in the neck of a funnel and large elsewhere, and detailed balance holds exactly.
+//! along its trajectory, the lane starts again with more steps, which are a quarter as long. A lane may start again up
+//! to [`LEVELS`] times. Lanes that do not start again cause no additional cost. The level at which a lane ends is a
+//! function of its position and momentum. The transition proposes the end of the trajectory, with reversed momentum,
+//! only if the reverse trajectory ends at the same level. This is the case if no coarser trajectory from the end is
+//! accurate enough. With this condition, the transition preserves the target. Step sizes are chosen as in Bou-Rabee,
+//! Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, except that the
+//! choice is deterministic. Steps are small in the neck of a funnel and large elsewhere, and detailed balance holds
+//! exactly.
 
 use jensen_density::LogDensity;
 use rayon::prelude::*;
@@ -29,7 +30,7 @@ const SHRINK: f64 = 4.0;
 
 const GROWTH: usize = 2;
 
-/// The range of the energy along a trajectory, in nats, above which the transition tries smaller steps.
+/// If the energy along a trajectory varies by more than this number of nats, the transition tries smaller steps.
 const WANDER: f64 = 2.0;
 
 const LONGEST: usize = 1024;
@@ -38,8 +39,9 @@ const LONGEST: usize = 1024;
 /// it saves.
 const GRAIN: usize = 1 << 14;
 
-/// The number of values above which the work is divided into more parts than there are threads. Every step reads a
-/// dozen matrices of the size of a part. Half a mebibyte of each matrix fits in the cache.
+/// If there are more values than this per thread, the work is divided into more parts than there are threads. For each
+/// part, every step reads a dozen matrices. A matrix with this many values takes half a mebibyte, so that the matrices
+/// fit in the cache.
 const STRIP: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -72,8 +74,8 @@ struct Arrival {
     particles: Particles,
     momentum: Vec<f64>,
     error: Vec<f64>,
-    /// The difference between the largest and the smallest energy along the trajectory. It is infinite if the
-    /// difference was too large.
+    /// The difference between the largest and the smallest energy along the trajectory. A difference that is too large
+    /// is stored as infinity.
     wander: Vec<f64>,
     outside: Vec<bool>,
     steps: usize,

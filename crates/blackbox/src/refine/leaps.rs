@@ -2,13 +2,14 @@
 //!
 //! Hamiltonian transitions follow the gradient of the density. Between a spike and a slab that is a thousand times as
 //! wide, or between the middle of a Cauchy distribution and its tails, the gradient does not lead from one region to
-//! the other. If all particles start in one region, they agree without visiting the other. At the posterior
-//! temperature, some particles therefore also receive an independent proposal in a uniformly random direction. The
-//! logarithm of the distance is either uniform over twelve powers of ten, or distributed like the distances of the
-//! particles. Proposals alternate between all coordinates together and a single coordinate. The Metropolis–Hastings
-//! rule for independent proposals (Tierney 1994, section 2.3.3) preserves the posterior exactly. Suppose that such a
-//! proposal hits a part of the posterior, of mass w, with probability π. Particles then enter that part about once in
-//! `1/π` proposals, and leave it as rarely as its mass requires, whatever the density in between.
+//! the other. If all particles start in one of the two regions, they agree without visiting the other region. At the
+//! posterior temperature, some particles therefore also receive an independent proposal in a uniformly random
+//! direction. The logarithm of the distance is either uniform over twelve powers of ten, or distributed like the
+//! distances of the particles. Proposals alternate between all coordinates together and a single coordinate. The
+//! Metropolis–Hastings rule for independent proposals (Tierney 1994, section 2.3.3) preserves the posterior exactly.
+//! Suppose that a part of the posterior has mass w, and that a proposal is in this part with probability π. A particle
+//! then enters the part about once in `1/π` proposals. It leaves the part at the rate that the mass w implies. Neither
+//! rate depends on the density between the part and the rest.
 
 use jensen_density::LogDensity;
 use jensen_math::special::lgamma;
@@ -17,24 +18,25 @@ use super::map::Map;
 use super::target::{Particles, Target};
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// The number of particles per proposed leap in a transition. A transition costs several steps of all particles, so
-/// leaps add little to its cost. Even the shortest stationary phase proposes more than a thousand leaps.
+/// In each transition, one in this many particles receives a proposal for a leap. A transition costs several steps of
+/// all particles, so leaps add little to its cost. Even the shortest stationary phase proposes more than a thousand
+/// leaps.
 const EVERY: usize = 4;
 
 /// The natural logarithms of the smallest and the largest proposed distance, in standard deviations: one ten-thousandth
-/// and one hundred million. Proposals are uniform between them. This range extends from a spike of width one millionth
-/// to a whole unit normal, and from a normal to any spike that a Gaussian would not fit first. Half of the proposals
-/// are divided equally over the twelve powers of ten.
+/// and one hundred million. Proposals are uniform between them. From a spike of width one millionth, proposals in this
+/// range reach all of a unit normal. From a normal, they reach any spike that a Gaussian would not fit first. Half of
+/// the proposals are spread evenly over the twelve powers of ten.
 pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 
-/// The range of proposals for densities whose evaluations in the tails may take a thousand times as long, as with a
-/// solver. The upper limit is the range of the particles: six standard deviations for the farthest of a few hundred
-/// draws from the t distribution.
+/// The range of proposals for densities that may take a thousand times as long in the tails, such as those with a
+/// solver. The upper limit is six standard deviations, which is the distance of the farthest of a few hundred draws
+/// from the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
 const STEPS: usize = 16;
 
-/// The smallest width of an interval. With a positive width, the interval has a density.
+/// The smallest width of an interval. An interval of width zero would have no density.
 const NARROW: f64 = 1e-3;
 
 /// A distribution of log distances. Half of its mass is uniform on a range. If there are edges, the other half is

@@ -1,6 +1,6 @@
-//! The map under which a fitted approximation is standard normal and the posterior is nearly standard normal. For a
-//! Gaussian the map is `z = m + A x`. For a conditionally structured Gaussian it is the family's map from noise to
-//! draws, whose Jacobian depends on the point.
+//! A change of coordinates after which a fitted approximation is standard normal and the posterior is nearly standard
+//! normal. For a Gaussian the map is `z = m + A x`. For a conditionally structured Gaussian it is the family's map from
+//! noise to draws, whose Jacobian depends on the point.
 //!
 //! A is a square root of the covariance of the family. It is the diagonal of standard deviations for the mean-field
 //! family, and the Cholesky factor for the full-rank family. For the covariance `D² + U Uᵀ`, it is the matrix `D (I + V
@@ -255,9 +255,9 @@ impl Map {
         y
     }
 
-    /// Estimates the tail transforms from sets of particles, to which the affine part and the tail transforms of this
-    /// map have already been applied. `effective` is the equivalent number of independent draws. If it is not given, no
-    /// global parameter depends on another.
+    /// Estimates the tail transforms from sets of particles. The affine part and the tail transforms of this map have
+    /// already been applied to the particles. `effective` is the equivalent number of independent draws. Without
+    /// `effective`, the transforms contain no dependence between global parameters.
     pub(super) fn transport_of(
         &self,
         particle_sets: &[f64],
@@ -304,8 +304,8 @@ impl Map {
         family.passes(omega, noise, &mut z, &mut placed.passes);
     }
 
-    /// Computes the derivative of the log density plus the log Jacobian with respect to `x`, from the gradient of the
-    /// log density at the draws, and writes it to `out`.
+    /// Computes the derivative of the log density plus the log Jacobian with respect to `x`, and writes it to `out`.
+    /// The input is the gradient of the log density at the draws.
     pub(super) fn pull(
         &self,
         x: &[f64],
@@ -423,8 +423,9 @@ mod tests {
         }
     }
 
-    /// The map transforms coordinates, and its global parameters depend on each other. The test compares the gradient,
-    /// including the log Jacobian, with finite differences, and checks that the map is invertible.
+    /// In this test, the map includes tail transforms, and its global parameters depend on each other. The test
+    /// compares the gradient, including the log Jacobian, with finite differences, and checks that the map is
+    /// invertible.
     #[test]
     fn a_transport_is_part_of_the_map() {
         let (dim, lanes) = (9, 2);

@@ -3,22 +3,22 @@
 //! The draws of a quantity are ordered by time, then by population, then by chain: draw `t (P K) + p K + k`. The K
 //! chains of a population start at the same point, so the spread of the population means shows how much the chains
 //! still depend on that point (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R̂*, Bayesian
-//! Analysis 2024). The diagnostic is `nR̂ = √(1 + B/W)`, where B is the variance of the population means. For each
-//! population, the variance between its chains and the variance within its chains are added, and W is the mean of these
-//! sums.
+//! Analysis 2024). The diagnostic is `nR̂ = √(1 + B/W)`, where B is the variance of the population means. The variance
+//! of a population is the sum of the variance between its chains and the variance within its chains. W is the mean of
+//! this sum over the populations.
 //!
-//! The standard error of the mean is computed from the spread of the chain means or from that of the population means,
-//! whichever is larger. The effective sample size is the variance divided by the square of the standard error.
+//! The standard error of the mean is computed twice, from the spread of the chain means and from the spread of the
+//! population means. The larger value is used. The effective sample size is the variance divided by the square of the
+//! standard error.
 //!
 //! If all populations depend on the start in the same way, this dependence does not appear as a spread between
 //! populations. For example, chains that all start in the middle of a long arm agree until one of them reaches the end
 //! of the arm. The diagnostics therefore also test for a trend over time, in units of the standard error of the trend
-//! between chains. At that point the chains of a population have separated, and a false alarm only costs one more
-//! stationary phase.
+//! between chains. By the time of the test, the chains of a population have separated. A false alarm only costs one
+//! more stationary phase.
 //!
-//! Among thousands of quantities that have mixed, some have population means that are far apart by chance. The
-//! diagnostics therefore compare the worst quantity with the worst value that is expected among the same number of
-//! quantities.
+//! Among thousands of well-mixed quantities, some have population means that are far apart by chance. The diagnostics
+//! therefore compare the worst quantity with the worst value that chance alone would cause among as many quantities.
 
 use jensen_math::special::gamma_p;
 use serde::{Deserialize, Serialize};
@@ -49,8 +49,8 @@ impl Ensemble {
         self.worst(draws, 1.0)
     }
 
-    /// Returns the diagnostics for the worst of many quantities. `chance` is the factor by which chance is expected to
-    /// increase the variance of its population means.
+    /// Returns the diagnostics for the worst of many quantities. Chance alone is expected to multiply the variance of
+    /// its population means by `chance`.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -125,8 +125,8 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// Returns the worse of two diagnostics: that of a quantity, and that of the squared distance of the quantity from
-    /// its mean. The spread of the quantity must therefore also have mixed.
+    /// Computes the diagnostics of a quantity and those of its squared distance from its mean, and returns the worse of
+    /// the two. The draws are good only if the spread of the quantity has also mixed.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }
@@ -172,14 +172,13 @@ pub struct Mixing {
 /// 5).
 pub const RHAT_LIMIT: f64 = 1.01;
 
-/// The number of quantities for which the limits need no correction. These are five coordinates, their spreads and the
-/// log density.
+/// The limits need no correction for up to this many quantities: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
 
-/// Consider the largest variance of population means among the given number of mixed quantities. The function computes
-/// the ratio of this variance to the largest variance among [`FEW`] quantities, using the median of the largest of that
-/// many χ² variables. With eight populations, the ratio is 1.5 for a hundred coordinates and 2.4 for ten thousand.
-/// Without this correction, the worst quantity would require more draws by the same factor.
+/// Computes how much larger, by chance, the largest variance of population means is among the given number of mixed
+/// quantities than among [`FEW`] quantities. The result is a ratio of two medians, each of the largest of as many χ²
+/// variables as there are quantities. With eight populations, the ratio is 1.5 for a hundred coordinates and 2.4 for
+/// ten thousand. Without this correction, the worst quantity would require more draws by the same factor.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {

@@ -1,20 +1,21 @@
-//! Refinement of an approximation, which yields draws of the posterior and a judgement of the approximation.
+//! Refinement of an approximation. The result is a set of posterior draws, and an assessment of the approximation.
 //!
-//! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly standard normal, and one call
-//! of the density evaluates hundreds of particles. Independent populations of particles start from a widened
-//! approximation and move to the posterior through a sequence of temperatures. Hamiltonian transitions then move the
-//! particles until their draws have mixed. Only the starting points and the coordinates of the method come from the
-//! variational approximation. The evidence measures the quality of the approximation: `KL(q‖p) = log Z − ELBO`.
+//! The refinement uses coordinates in which the fitted Gaussian is standard normal. In these coordinates, the posterior
+//! is nearly standard normal. One call of the density evaluates hundreds of particles. Independent populations of
+//! particles start from a widened approximation and move to the posterior through a sequence of temperatures.
+//! Hamiltonian transitions then move the particles until their draws have mixed. Only the starting points and the
+//! coordinates of the method come from the variational approximation. The evidence measures the quality of the
+//! approximation: `KL(q‖p) = log Z − ELBO`.
 //!
 //! Tempering is followed by stationary phases of 16, 32, 64, … transitions. Each phase chooses coordinates and a step
 //! size from the draws of the previous phase, and keeps both while it records draws. The method assesses each phase
 //! alone, and then together with the previous phase. In the first phase, the chains of a population start at one
-//! particle that is far from the other particles, so that nested R̂ shows their dependence on that particle. The
-//! refinement ends with a stationary phase that has mixed, unless chains that are afterwards moved far into a tail stay
-//! there. In that case, the refinement repeats the phase with these chains. If the remaining budget of gradients allows
-//! less than half of such a phase, the refinement ends and reports the reasons not to use its draws. The cost in
-//! gradients is at most the stated limit, or twice that limit if a stationary phase has nearly mixed. Usually it is a
-//! tenth of the limit.
+//! particle that is far from the other particles, so that nested R̂ shows their dependence on that particle. When a
+//! stationary phase has mixed, the refinement moves a few chains far into a tail. If they return, the refinement ends.
+//! If they stay there, the refinement repeats the phase with these chains. If the remaining budget of gradients allows
+//! less than half of such a phase, the refinement ends and reports the reasons not to use its draws. The refinement
+//! uses at most as many gradients as the policy allows, or twice as many if a stationary phase has nearly mixed.
+//! Usually it uses a tenth of this limit.
 //!
 //! | file | subject |
 //! | --- | --- |

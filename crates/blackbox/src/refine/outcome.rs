@@ -24,8 +24,7 @@ pub struct TemperatureStep {
 /// A stationary phase of transitions at the temperature of the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationaryPhase {
-    /// The number of recorded transitions. For every four recorded transitions, one unrecorded transition precedes the
-    /// phase.
+    /// The number of recorded transitions. The phase begins with a quarter as many unrecorded transitions.
     pub transitions: usize,
     /// The step size in standard deviations.
     pub step_size: f64,
@@ -52,7 +51,7 @@ impl Default for StationaryPhase {
     }
 }
 
-/// Draws of the posterior, together with the judgement of the approximation that they allow.
+/// Draws of the posterior, and what they show about the approximation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refined {
     /// The arrangement of the chains.
@@ -75,7 +74,7 @@ pub struct Refined {
     pub calls: Calls,
     /// Other optima of the ELBO from which chains have reached the draws. The posterior has no mode at these optima.
     pub converged_from: Vec<Vec<f64>>,
-    /// The reasons not to use the draws, as one sentence per reason without the full stop. The list is empty if the
+    /// The reasons not to use the draws. Each reason is a sentence without its full stop. The list is empty if the
     /// draws have mixed.
     pub reasons: Vec<String>,
 }

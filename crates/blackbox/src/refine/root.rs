@@ -1,4 +1,5 @@
-//! Square roots of covariances. They map positions with unit variances to positions of a family or of particles.
+//! Square roots of covariances. A root maps positions with unit variances to positions with the covariance of a family
+//! or of particles.
 
 use jensen_math::simd::LANES;
 
@@ -274,12 +275,12 @@ enum Shape {
     Full,
 }
 
-/// The number of lanes whose rows are copied together, so that the multiplication reads them from the nearest cache.
-/// 300 rows of 16 lanes fill this cache.
+/// The number of lanes that are copied together, so that the multiplication reads them from the first-level cache. 300
+/// rows of 16 lanes fill this cache.
 const PANEL: usize = 16;
 
-/// Computes `out = A x` for a triangular square matrix A. The function processes four rows at a time, and only the
-/// columns that may be nonzero.
+/// Computes `out = A x` for a triangular square matrix A. The function processes four rows at a time, and skips the
+/// columns in which A is zero.
 fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);

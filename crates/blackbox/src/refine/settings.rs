@@ -10,9 +10,9 @@ use super::mixing::Ensemble;
 #[serde(rename_all = "snake_case")]
 pub enum RefineWhen {
     /// The fit is refined under three conditions: the policy chooses the method and the family, the approximation alone
-    /// is not trusted, and mixed draws would be trusted. The last condition excludes posteriors that appear improper,
-    /// and posteriors with modes between which chains do not move. A fit with a requested method or family is reported
-    /// without refinement.
+    /// is not trusted, and mixed draws would be trusted. The last condition excludes posteriors that appear improper.
+    /// It also excludes posteriors with several modes if chains do not move between the modes. A fit with a requested
+    /// method or family is reported without refinement.
     #[default]
     Auto,
     /// The fit is never refined.
@@ -33,9 +33,9 @@ pub struct RefineSettings {
 
 impl Default for RefineSettings {
     /// Returns settings with eight populations of 32 chains, because 256 lanes make full use of one call of the
-    /// density. Given the spread of the population means, a nested R̂ of 1.01 is then as strict as 400 effective draws.
-    /// With 16 populations it would be as strict as 800 effective draws, which take 1.5 times as many transitions on
-    /// funnels.
+    /// density. With eight populations, the limit of 1.01 for nested R̂ is as strict as a limit of 400 effective draws.
+    /// With 16 populations, it would be as strict as a limit of 800 effective draws, and funnels would need 1.5 times
+    /// as many transitions.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,

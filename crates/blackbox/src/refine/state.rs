@@ -81,7 +81,7 @@ pub struct RefineState {
     pub(super) moves: usize,
     pub(super) recording: Recording,
     pub(super) every: usize,
-    /// The number of recorded times that were taken over from the previous stationary phase.
+    /// The number of recorded times that the phase has kept from the previous stationary phase.
     pub(super) kept: usize,
     pub(super) distances: Vec<f64>,
     pub(super) ladder: Vec<TemperatureStep>,

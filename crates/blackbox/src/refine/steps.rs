@@ -1,22 +1,23 @@
-//! Steps of positions and momenta, each computed in one pass over its inputs.
+//! Steps of positions and momenta. Each step reads its inputs only once.
 //!
 //! Each step moves all coordinates independently between two half kicks of the momenta. Straight moves with kicks by
 //! the gradient are leapfrog steps. For a standard normal in d coordinates, the energy error of leapfrog steps requires
-//! step sizes proportional to `d^(−1/4)`. Alternatively, positions move along the circles that a standard normal
-//! implies, and kicks use the gradient minus the gradient of the normal. Only the non-normal part of the density then
-//! causes errors, regardless of the number of coordinates (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid Monte Carlo
-//! on Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba, Lan, Johnson and Neal, *Split
-//! Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). For long tails, circles are worse than straight moves,
-//! because the kicks must cancel the inward pull of the circles. The many nearly normal coordinates therefore move
-//! along circles, and the few coordinates on which all others depend move straight.
+//! step sizes proportional to `d^(−1/4)`. Alternatively, positions and momenta move along circles, which are the exact
+//! trajectories for a standard normal, and kicks use the gradient minus the gradient of the normal. Only the non-normal
+//! part of the density then causes errors, regardless of the number of coordinates (Beskos, Pinski, Sanz-Serna and
+//! Stuart, *Hybrid Monte Carlo on Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba,
+//! Lan, Johnson and Neal, *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). In long tails, circles
+//! are worse than straight moves, because the kicks must cancel the inward pull of the circles. Coordinates that are
+//! nearly normal therefore move along circles. The few coordinates on which all others depend are usually not normal,
+//! and move straight.
 
 use jensen_math::simd::Simd;
 
 use super::target::Particles;
 
-/// The largest variance of the difference between the gradient and the gradient of a standard normal at which a
-/// coordinate moves along circles. This variance is at least a half for the logarithm of a scale, and a few hundredths
-/// for the linear predictor of Poisson counts or of a regression.
+/// A coordinate moves along circles if its gradient minus the gradient of a standard normal has at most this variance.
+/// The variance is at least a half for the logarithm of a scale, and a few hundredths for the linear predictor of
+/// Poisson counts or of a regression.
 const NEARLY_NORMAL: f64 = 0.1;
 
 pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {

@@ -3,16 +3,16 @@
 //!
 //! The logarithm of a scale may have a mode where the data determine it and, in addition, a separated tail mode that is
 //! nearly flat and tens of standard deviations long. An example is a precision with the prior gamma(0.001, 0.001).
-//! Chains move between the two modes once in a few hundred transitions. The chains therefore agree long before the
-//! separated tail mode has its share of them. After draws have mixed, tail probes move a few chains out along a
-//! coordinate, and then release them. The probes use transitions of `p(z) exp(3 min(u, 8))`, where u is the distance of
-//! the coordinate from its median in standard deviations. If the tails decay at least exponentially, the chains return
-//! within a few transitions. If most chains have not returned, the chains that are still in the tail join the other
-//! chains, and another stationary phase follows.
+//! Chains move between the two modes once in a few hundred transitions. The chains therefore agree with each other long
+//! before the correct share of chains is in the separated tail mode. After draws have mixed, tail probes move a few
+//! chains out along a coordinate, and then release them. The probes use transitions of `p(z) exp(3 min(u, 8))`, where u
+//! is the distance of the coordinate from its median in standard deviations. If the tails decay at least exponentially,
+//! the chains return within a few transitions. If most chains have not returned, the chains that are still in the tail
+//! join the other chains, and another stationary phase follows.
 //!
-//! The probes test the logarithms and logits with the longest tails, in at most [`MOST`] directions. They skip
-//! densities for which some evaluations take much longer than others, because a solver may need a thousand times as
-//! long in such regions.
+//! The probes test the logarithms and logits with the longest tails, in at most [`MOST`] directions. There are no
+//! probes for densities with very unequal evaluation times, because a solver may take a thousand times as long in the
+//! tail.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Scale};
 use rayon::prelude::*;
@@ -25,7 +25,8 @@ use crate::noise::NoiseSource;
 
 const MOST: usize = 8;
 
-/// The mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode. For a normal, the mean is 1.5.
+/// If the mean of `max(u, 0)⁴` is below this value, the tail is too short for a separated tail mode. For a normal, the
+/// mean is 1.5.
 const SHORT: f64 = 1.0;
 
 const QUARTILES: f64 = 1.349;
@@ -35,17 +36,18 @@ pub(super) const CHAINS: usize = 16;
 const OUT: u64 = 16;
 const BACK: u64 = 24;
 
-/// The slope of the tilt, in nats per standard deviation. In a normal density, chains reach three standard deviations
-/// with this tilt, and can therefore cross saddles that are up to four and a half nats below the mode.
+/// The slope of the tilt, in nats per standard deviation. With this tilt, chains in a normal density reach three
+/// standard deviations. They can therefore cross saddles that are up to four and a half nats below the mode.
 const SLOPE: f64 = 3.0;
 
-/// The distance from the median up to which the density is tilted, in standard deviations. Beyond it, the tilt is
+/// The distance from the median at which the tilt stops increasing, in standard deviations. Beyond it, the tilt is
 /// constant.
 const FAR: f64 = 8.0;
 /// The largest distance from the median at which a chain counts as returned, in standard deviations.
 const RETURNED: f64 = 2.0;
 
-/// The first key of the probes' random numbers. The keys are iterations after this number, which no refinement reaches.
+/// The first key of the probes' random numbers. Other random numbers have the iteration as their key, and no refinement
+/// has this many iterations.
 const KEYED: u64 = 1 << 40;
 
 /// A density that is multiplied by the exponential of `slope · (z_i − far)`. The exponent is constant beyond `far` in
@@ -106,8 +108,8 @@ impl<D: LogDensity> LogDensity for Tilted<'_, D> {
     }
 }
 
-/// A coordinate and the direction in which it is probed. The standard deviation is computed from the quartiles, and its
-/// sign is the outward direction.
+/// A coordinate and the direction in which it is probed. The standard deviation is computed from the quartiles. It is
+/// negative if the probe goes downwards.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
     coordinate: usize,
@@ -149,8 +151,8 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
     tails.into_iter().map(|(_, direction)| direction).collect()
 }
 
-/// Returns [`CHAINS`] positions for each direction in which at least half of the chains stayed in the tail, and the
-/// cost of the probes. The chains of the probes start from `particles`.
+/// Probes each direction with chains that start from `particles`. If at least half of the chains stay in the tail, the
+/// result contains [`CHAINS`] positions for this direction. Also returns the cost of the probes.
 pub(super) fn tail_modes<D: LogDensity>(
     (density, map): (&D, &Map),
     particles: &Particles,

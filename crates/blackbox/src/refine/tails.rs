@@ -13,8 +13,8 @@ use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// The share of a coordinate's variance that a tail transform must explain in addition to a straight line. A skewness
-/// of 0.4 explains this share, and the noise of two hundred independent normal draws does not.
+/// A tail transform must explain at least this share of a coordinate's variance beyond what a straight line explains. A
+/// skewness of 0.4 suffices for this share, whereas the noise of two hundred independent normal draws does not.
 const WORTH: f64 = 0.01;
 
 const LEAST_SLOPE: f64 = 0.2;

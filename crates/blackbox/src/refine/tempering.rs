@@ -43,8 +43,8 @@ pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
     (beta + low, SHARE)
 }
 
-/// Resamples systematically within each population. For each lane, the result contains the index of the lane whose
-/// particle it continues. Returns `None` if all particles of some population have zero weight.
+/// Resamples systematically within each population. For each lane, the result contains the index of the lane from which
+/// it takes its particle. Returns `None` if all particles of some population have zero weight.
 pub(super) fn resample(
     ensemble: Ensemble,
     ratios: &[f64],

@@ -9,13 +9,13 @@ use crate::reduce::{dot, mean_se, sum};
 
 const LOOKED_AT: usize = 4096;
 
-/// The fourth moment, at unit variance, above which a local parameter has long tails. A normal distribution has a
-/// fourth moment of 3.
+/// A local parameter has long tails if its fourth moment, at unit variance, exceeds this value. The fourth moment of a
+/// normal distribution is 3.
 const LONG: f64 = 4.0;
 const LOCALS: usize = 8;
 
-/// The transforms of some rows. The first of these rows are the global parameters, which may depend on each other.
-/// Other rows may depend on the global parameters.
+/// The transforms of some rows. The global parameters come first, and they may depend on each other. The other rows may
+/// depend on the global parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TransportMap {
     tails: Tails,
@@ -71,10 +71,10 @@ impl TransportMap {
         }
     }
 
-    /// Creates the map of the global parameters, which are the first `globals` rows of the sets of particles. If
-    /// `effective` is given, the sets are equivalent to that number of independent particles, and the map also
-    /// transforms local parameters with long tails. Otherwise the map contains only the global parameters, and
-    /// transforms each of them independently.
+    /// Creates the map from sets of particles, in which the first `globals` rows are the global parameters. `effective`
+    /// is the equivalent number of independent particles. With `effective`, the map contains the dependence between
+    /// global parameters, and also transforms local parameters with long tails. Without `effective`, the map transforms
+    /// only the global parameters, each of them independently.
     pub(super) fn of_globals(
         x: &[f64],
         shape: (usize, usize),
@@ -165,8 +165,8 @@ impl TransportMap {
     }
 
     /// Returns the map as two lists of numbers. The first list contains the transforms of single rows. The second list
-    /// starts with the number of rows in the conditional map and the number of global parameters among them, followed
-    /// by the conditional map itself.
+    /// contains the number of rows in the conditional map, then the number of global parameters among these rows, and
+    /// then the conditional map itself.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
             let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];
@@ -240,8 +240,9 @@ mod tests {
         }
     }
 
-    /// The spread of a level depends on a persistence, and a third global parameter depends on the square of the level.
-    /// The mapped draws are normal with independent squares, and the inverse of the map recovers the draws.
+    /// In this test, the spread of a level depends on a persistence, and a third global parameter depends on the square
+    /// of the level. The mapped draws must be normal with independent squares, and the inverse of the map must recover
+    /// the draws.
     #[test]
     fn what_hangs_on_another_global_is_set_free() {
         let size = 3 * LANES;

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on
-//! Uncertainty Quantification 6, 2018). It is fitted for one global parameter at a time. The means are fitted by least
-//! squares, and the logarithms of the spreads are fitted by the likelihood of a normal.
+//! Uncertainty Quantification 6, 2018). The map is fitted for one global parameter at a time. The fit uses least
+//! squares for the means, and the likelihood of a normal for the logarithms of the spreads.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::globals::{Featured, Features, MOST_GLOBALS, spread_all, weighted};
@@ -20,8 +20,8 @@ use crate::family::rows::{LaneRow, Rows, WIDTH};
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 
-/// The share of a global parameter's variance that its conditional mean must explain beyond chance. It is also the
-/// required variance of the logarithm of its conditional spread.
+/// A conditional mean must explain at least this share of a global parameter's variance beyond chance. The logarithm of
+/// the conditional spread must have at least this variance.
 const WORTH: f64 = 0.01;
 
 const STEPS: usize = 12;
@@ -84,8 +84,8 @@ impl Triangle {
         }
     }
 
-    /// Returns an order that is estimated from draws. In this order, each global parameter comes before the global
-    /// parameters whose spreads depend on it.
+    /// Estimates an order of the global parameters from draws. If the spread of one global parameter depends on
+    /// another, the other comes first.
     pub(super) fn order_of(draws: &[Vec<f64>]) -> Vec<usize> {
         let scores = |values: Vec<f64>| -> Vec<f64> {
             let (mean, _) = mean_se(&values);
@@ -123,9 +123,9 @@ impl Triangle {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Fits the dependence of a row on the global parameters that precede it in the order. `u` contains the values of
-    /// all global parameters. The `draws` of the row are equivalent to `effective` independent draws, and the function
-    /// replaces them by the residuals.
+    /// Fits the dependence of a row on the global parameters that precede it in the order, and replaces the row's
+    /// `draws` by the residuals. `u` contains the values of all global parameters. `effective` is the equivalent number
+    /// of independent draws.
     pub(super) fn link(
         &mut self,
         position: usize,
@@ -221,8 +221,7 @@ impl Triangle {
     }
 
     /// Converts derivatives with respect to global parameters into derivatives with respect to their transformed
-    /// values. The derivatives that act through the dependence are added to `by_position`, together with the
-    /// derivatives of the log Jacobian.
+    /// values. Adds the derivatives that result from the dependence, and those of the log Jacobian, to `by_position`.
     pub(super) fn pull(
         &self,
         passage: &Passage,

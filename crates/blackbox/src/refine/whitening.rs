@@ -9,22 +9,22 @@ use crate::reduce::{axpy, dot, sum};
 
 const DENSE: usize = 400;
 
-/// The weight of the identity above which the estimate does not justify a change of coordinates.
+/// If the identity has a larger weight than this in the shrunk estimate, the coordinates do not change.
 const MOSTLY_IDENTITY: f64 = 0.9;
 
 const DIRECTIONS: usize = 8;
 const SEARCHES: usize = 8;
 const LOOKED_AT: usize = 2048;
 
-/// The number of recorded positions of a particle that count as one independent particle.
+/// This many recorded positions of a particle count as one independent particle.
 const MEMORY: usize = 4;
 
 pub(super) fn effective(lanes: usize, times: usize) -> usize {
     lanes * times.div_ceil(MEMORY)
 }
 
-/// Estimates a root of the covariance of particles, given as `times` sets of `dim × lanes`. The covariance is shrunk
-/// towards the identity by the amount by which independent standard normal draws would differ from it by chance (Ledoit
+/// Estimates a root of the covariance of particles, given as `times` sets of `dim × lanes`. The function shrinks the
+/// covariance towards the identity, to correct for chance differences between independent standard normal draws (Ledoit
 /// and Wolf 2004, with the noise of a normal). Returns `None` if the identity is as good as the estimate, or if the
 /// particles have no covariance.
 pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
@@ -70,13 +70,13 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
 }
 
-/// Returns a root that consists of the spread of every coordinate and of a few directions. In these directions, the
-/// particles are wider than independent particles would be by chance. Such a root suffices if the map already has the
-/// structure of the posterior, and its cost is proportional to the dimension.
+/// Returns a root that contains the spread of every coordinate, and a few directions in which the particles are wider
+/// than independent particles would be by chance. Such a root suffices if the map already has the structure of the
+/// posterior, and its cost is proportional to the dimension.
 ///
-/// With γ coordinates per particle, the eigenvalues of correlations above the noise edge `(1 + √γ)²` are corrected for
-/// their upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population
-/// models*, Journal of Multivariate Analysis 97, 2006).
+/// The noise edge is `(1 + √γ)²`, where γ is the number of coordinates per particle. The function corrects eigenvalues
+/// of the correlation matrix above this edge for their upward bias (Baik and Silverstein, *Eigenvalues of large sample
+/// covariance matrices of spiked population models*, Journal of Multivariate Analysis 97, 2006).
 pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let count = lanes * times;
     let dim = x.len() / count;
@@ -214,8 +214,8 @@ fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     rows
 }
 
-/// Returns the largest standard deviation in any direction, limited to [1, 10]. The function removes the excess that
-/// independent particles show by chance.
+/// Returns the largest standard deviation in any direction, limited to [1, 10]. The largest standard deviation of
+/// independent particles exceeds 1 by chance, and the function corrects for this excess.
 pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     let count = lanes * times;
     let dim = x.len() / count;
@@ -266,8 +266,8 @@ mod tests {
         assert!(estimate(&x, lanes, 1).is_none());
     }
 
-    /// The draws are normal, but three times as wide in one direction and a fifth wider in one coordinate. The search
-    /// finds both directions, and finds none among draws from a standard normal.
+    /// The draws are normal, but they are three times as wide in one direction and a fifth wider in one coordinate. The
+    /// search must find both directions. For draws from a standard normal, it must find none.
     #[test]
     fn few_wide_directions_are_found_among_many() {
         let (dim, lanes, times) = (300, 256, 8);
@@ -307,7 +307,7 @@ mod tests {
         assert!((sd - 1.0).abs() < 0.05, "{sd}");
     }
 
-    /// One particle in forty is four times as far from the centre as the others, in a random direction.
+    /// In this test, one particle in forty is four times as far from the centre as the others, in a random direction.
     #[test]
     fn particles_far_out_are_no_directions() {
         let (dim, lanes, times) = (300, 256, 16);

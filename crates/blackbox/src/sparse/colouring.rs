@@ -2,14 +2,14 @@
 
 use jensen_density::Pattern;
 
-/// The tried limits for global parameters, as divisors of the largest number of neighbours. A coordinate with more
-/// neighbours than the limit is global.
+/// A coordinate is global if it has more neighbours than a limit. The limits to try are the largest number of
+/// neighbours divided by these numbers.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 /// A colouring of the coordinates. Each global parameter has its own colour. Two other coordinates share a colour only
-/// if no third local coordinate is a neighbour of both. For each element of the matrix, the product of the matrix with
-/// the direction of one of its two coordinates then contains the element in a row by itself (the direct method of
-/// Powell and Toint 1979).
+/// if no third local coordinate is a neighbour of both. Consider an element of the matrix and the colours of its two
+/// coordinates. In the product of the matrix with the direction of one of these colours, a row consists of this element
+/// alone (the direct method of Powell and Toint 1979).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Colouring {
     colours: Vec<u32>,

@@ -8,8 +8,8 @@ use jensen_density::Pattern;
 /// Davis and Duff 2004). Otherwise every earlier step would have to update it.
 const DENSE: f64 = 10.0;
 
-/// The next coordinate in the order is always one with the fewest remaining neighbours (exact minimum degree; George
-/// and Liu 1989). Ties are broken by the index of the coordinate.
+/// At every step, the algorithm eliminates a coordinate with the fewest remaining neighbours (exact minimum degree;
+/// George and Liu 1989). Ties are broken by the index of the coordinate.
 pub(super) fn minimum_degree(pattern: &Pattern) -> Vec<u32> {
     let dim = pattern.dim();
     let dense = (DENSE * (dim as f64).sqrt()).max(16.0) as usize;

@@ -3,8 +3,8 @@
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
 
-/// The largest distance, in standard deviations, between a start and a known optimum at which they count as the same.
-/// It is also the largest relative difference of their standard deviations.
+/// A start counts as being at a known optimum if their means differ by at most this many standard deviations, and if
+/// their standard deviations differ by at most this relative amount.
 const AT: f64 = 0.3;
 
 /// The result of one start.
@@ -18,7 +18,7 @@ pub struct StartOutcome {
     /// Whether the start reached an optimum of the ELBO on the shared draws.
     pub settled: bool,
     /// Whether the start began far from the origin. If such a start reaches an optimum, the optimum counts as a mode.
-    /// If it fails, this says nothing about the posterior.
+    /// The failure of such a start says nothing about the posterior.
     pub wide: bool,
 }
 
@@ -54,8 +54,8 @@ impl StartOutcome {
         })
     }
 
-    /// Computes the variance that a component of equal mass with this spread would add, relative to the variance of the
-    /// best optimum, and returns the largest ratio among the coordinates.
+    /// Computes the variance that a component with this spread and equal mass would add to each coordinate, relative to
+    /// the variance of the best optimum. Returns the largest of these ratios.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -80,13 +80,13 @@ impl StartOutcome {
     }
 }
 
-/// An optimum other than the best one that the starts found.
+/// An optimum that the starts found in addition to the best optimum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherMode {
     /// The mean of this optimum.
     pub mean: Vec<f64>,
-    /// The ELBO of the best optimum minus the ELBO of this optimum, in nats. It is approximately the logarithm of the
-    /// ratio of the masses of the two modes.
+    /// The ELBO of the best optimum minus the ELBO of this optimum, in nats. The difference is approximately the log
+    /// ratio of the two modes' masses.
     pub below: f64,
     /// The coordinate in which the two optima overlap least.
     pub coordinate: usize,
@@ -122,8 +122,9 @@ impl OtherMode {
     }
 
     /// Returns whether a draw belongs to this mode. If the modes are apart, the draw must be within a quarter of their
-    /// distance from this mode. If one mode lies within the other, the distance of the draw must be on this mode's side
-    /// of the geometric mean of the two widths.
+    /// distance from this mode. If one mode lies within the other, the function compares the draw's distance from their
+    /// centre with the geometric mean of the two widths. The distance must be smaller for the narrow mode, and larger
+    /// for the wide mode.
     pub(crate) fn has_draw(&self, z: f64) -> bool {
         let centre = self.mean[self.coordinate];
         if !self.is_within() {
@@ -135,23 +136,23 @@ impl OtherMode {
     }
 }
 
-/// The number of nats below the best optimum at which another optimum has about 1 % of the mass of the best.
+/// If an optimum is this many nats below the best optimum, it has about 1 % of the mass of the best.
 const LIGHT: f64 = 5.0;
-/// The number of nats below the best optimum at which another optimum has about 1 ‰ of the mass of the best.
+/// If an optimum is this many nats below the best optimum, it has about 1 ‰ of the mass of the best.
 const LIGHTEST: f64 = 7.0;
 
-/// The smallest relative increase of the variance of some coordinate for which an optimum with less than 1 % of the
-/// mass still counts as a mode. The standard deviation then changes by half as much.
+/// An optimum with less than 1 % of the mass still counts as a mode if it increases the variance of some coordinate by
+/// at least this relative amount. The standard deviation then changes by half as much.
 const TELLING: f64 = 0.1;
 
-/// The negative logarithm of the overlap above which two optima are separate modes. Two equal normals that are four
-/// standard deviations apart have this overlap, and halfway between them the density is a quarter of its maximum. Two
-/// normals with the same centre have this overlap if one is 110 times as wide as the other.
+/// Two optima are separate modes if the negative logarithm of their overlap is above this value. Two equal normals that
+/// are four standard deviations apart have this overlap. Halfway between two such normals, the density is a quarter of
+/// its maximum. Two normals with the same centre have this overlap if one is 110 times as wide as the other.
 const APART: f64 = 2.0;
 
-/// Returns the other modes that converged starts found. Each differs from the best optimum by at least [`APART`] in
-/// location or width, and has at least about 1 % of its mass. A mass of 1 ‰ suffices if the optimum is so far out that
-/// a standard deviation would be wrong without it.
+/// Returns the other modes that converged starts found. Each mode differs from the best optimum by at least [`APART`]
+/// in location or width, and has at least about 1 % of the best optimum's mass. A mass of 1 ‰ suffices if the optimum
+/// is so far out that omitting it would make a standard deviation wrong.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -204,16 +205,16 @@ pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
 }
 
-/// Counts the starts that reached the best optimum, one of its relabellings, or another mode of the same mass, which is
-/// reported separately.
+/// Counts the starts that reached the best optimum, one of its relabellings, or another mode of the same mass. Such
+/// another mode is reported separately.
 fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
     outcomes.iter().filter(good).count()
 }
 
-/// Returns the poorer optima that converged starts reached, with one start per value of the ELBO. The result is empty
-/// unless there are at least two such optima, and at least as many as starts that reached the best ELBO. If the result
-/// is not empty, there may be better optima that no start reached.
+/// Returns converged starts whose optima are poorer than the best one. If several starts have the same ELBO, only one
+/// of them is returned. The result is empty if there are fewer than two such optima, or if more starts reached the best
+/// ELBO than there are such optima. If the result is not empty, better optima may exist that no start reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()
@@ -323,8 +324,9 @@ mod tests {
         assert_eq!(other_modes(&[corner(-0.4), corner(0.4)], 0).len(), 0);
     }
 
-    /// An optimum with half a percent of the mass increases the variance by its share times its squared distance. The
-    /// increase is an eighth at five standard deviations, and a twelfth at four.
+    /// An optimum with half a percent of the mass increases the variance by its share of the mass times its squared
+    /// distance from the best optimum. The increase is an eighth for a distance of five standard deviations, and a
+    /// twelfth for four.
     #[test]
     fn a_light_optimum_is_a_mode_where_it_makes_a_standard_deviation() {
         let sd = outcome(0.0, 0.0).omega[1].exp();

@@ -22,8 +22,9 @@ pub enum Init {
 /// The largest half-width of the range of random starting points, as in Stan.
 const RADIUS: f64 = 2.0;
 
-/// The half-widths of wide starts. For each half-width there are two antithetic points, whose coordinates are all
-/// beyond half of it. If a mode is that far away in some coordinate, one of the two points is on its side.
+/// The half-widths of wide starts. For each half-width there are two antithetic points. Every coordinate of the points
+/// is beyond half of the half-width. If a mode is that far away in some coordinate, one of the two points is on the
+/// same side as the mode.
 pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
 
 /// The largest dimension in which wide starts are used. Twenty programs of 66 to 326 dimensions take 0.7 % longer with
@@ -31,7 +32,7 @@ pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
 /// trusted, although a standard deviation was wrong (`tools/sweep_mixtures.py`). With wide starts, two are.
 pub(super) const WIDE_DIMENSION: usize = 500;
 
-/// The number of attempts for each wide start. Most attempts fail if scales are parameterised by their logarithms.
+/// The number of attempts for each wide start. If scales are parameterised by their logarithms, most attempts fail.
 const WIDE_ATTEMPTS: u64 = 3;
 
 pub(super) const FIRST_WIDE: u64 = 1 << 32;
@@ -39,9 +40,9 @@ pub(super) const FIRST_WIDE: u64 = 1 << 32;
 /// The number of attempts to find a random point with finite density and gradient, as in Stan.
 const ATTEMPTS: u64 = 100;
 
-/// The number of further attempts if no attempt succeeded, with the same random number for all elements of an array.
-/// These attempts need to find only a few numbers, instead of one number per group. For example, many groups may be
-/// probabilities whose sum must not exceed one.
+/// The number of further attempts if no attempt succeeded. These attempts use the same random number for all elements
+/// of an array, so that only a few numbers must have suitable values, instead of one number per group. For example,
+/// many groups may each contain probabilities whose sum must not exceed one.
 const ATTEMPTS_BY_VARIABLE: u64 = 100;
 
 pub(super) struct Points {
@@ -103,8 +104,8 @@ impl Points {
     }
 }
 
-/// The dimension above which the diagonal of the Hessian at a start is estimated instead of computed. An exact diagonal
-/// needs one product per coordinate.
+/// The largest dimension in which the diagonal of the Hessian at a start is computed exactly, with one product per
+/// coordinate. In more dimensions, it is estimated.
 pub(super) const PROBED: usize = 2048;
 
 pub(super) fn mixed(counter: u64) -> u64 {

@@ -26,7 +26,7 @@ use super::stopping::{PATIENCE, is_near, judge};
 use super::subproblem::{Effort, Solution, krylov};
 use super::trial::{Proposal, Trial};
 
-/// The number of iterations for which TrustVI uses a Hessian again while ω does not move.
+/// While ω does not move, TrustVI uses the same Hessian for this many iterations.
 const USES: u64 = 2;
 
 const BELIEVED: f64 = 1.5;
@@ -34,19 +34,19 @@ const FAIR: f64 = 0.6;
 
 const BOOST: usize = 32;
 
-/// The predicted gain, in nats, above which the model only has to provide a direction. A few draws then suffice for its
-/// Hessian.
+/// If the predicted gain exceeds this number of nats, the model only has to provide a direction, and a few draws
+/// suffice for its Hessian.
 const FAR: f64 = 10.0;
 
 /// The largest number of draws for a gradient or an assessment while the predicted gain exceeds [`FAR`]. In the tails
 /// of a density, Inequality 11 may require arbitrarily many draws, although a wrong step costs little.
 const FAR_DRAWS: usize = 1024;
 
-/// The smallest share of the gain predicted by a noisy gradient that a step is assumed to achieve.
+/// A step is assumed to achieve at least this share of the predicted gain, however noisy the gradient is.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// The standard error of the ELBO, relative to the predicted gain of a step, above which the current scales are assumed
-/// to reach too far into the tails. This limit also applies near an optimum.
+/// The current scales are assumed to reach too far into the tails if the standard error of the ELBO exceeds the
+/// predicted gain of a step by this factor. This rule also applies near an optimum.
 const WILD: f64 = 10.0;
 
 const RETREAT_DRAWS: usize = 128;
@@ -107,8 +107,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self.family.is_factorised() && self.family.dim() <= self.settings.explicit_limit
     }
 
-    /// Returns the number of draws for an explicit Hessian, which is about two minibatches of products and at least
-    /// four draws. Far from the optimum, it is half a minibatch and at least two draws.
+    /// Returns the number of draws for an explicit Hessian. The cost is about two minibatches of products, and the
+    /// number of draws is at least four. Far from the optimum, the cost is half a minibatch, and the number is at least
+    /// two.
     fn explicit_draws(&self, far: bool) -> usize {
         let products = self.settings.hessian_draws;
         let (products, least, most) = if far {
@@ -228,7 +229,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// Proposes a step with the negated metric as the Hessian, for iterations in which no Hessian is finite.
+    /// Proposes a step for an iteration without a finite Hessian. The negated metric replaces the Hessian.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);
@@ -416,9 +417,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// If a few draws in the tails dominate the ELBO, a gradient rarely contains such draws. In this case, no model of
-    /// the ELBO provides a direction, and every step is random. After a step without a clear gain, the method therefore
-    /// halves the scales repeatedly, as long as the ELBO on the draws of that step becomes higher and more precise.
+    /// If a few draws in the tails dominate the ELBO, few gradients contain such draws. A model of the ELBO then
+    /// provides no direction, and every step is random. After a step without a clear gain, the method therefore halves
+    /// the scales repeatedly, as long as the ELBO on the draws of that step becomes higher and more precise.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
         let wild = noise > WILD * promised.max(1.0);
@@ -456,9 +457,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 }
 
-/// Returns whether a step within the range of the quadratic model was clearly worse than predicted. This is evidence
-/// against the Hessian, which then receives more draws. Far from the optimum, the reason may equally be that the ELBO
-/// is not quadratic.
+/// Returns whether a step was clearly worse than predicted although it was within the range of the quadratic model. In
+/// this case, the Hessian is probably inaccurate, and the next Hessian uses more draws. Far from the optimum, a step
+/// may also be worse than predicted because the ELBO is not quadratic.
 fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> bool {
     let promised = proposal.promised;
     let contradicted = proposal.solution.norm <= BELIEVED

@@ -27,8 +27,7 @@ pub(crate) struct Sample<'a> {
     pub source: NoiseSource,
     pub key: u64,
     pub draws: usize,
-    /// The standard error at which the number of draws suffices. While the standard error is larger, the number of
-    /// draws doubles.
+    /// The required standard error. While the standard error is larger, the number of draws doubles.
     pub precision: f64,
     pub most: usize,
     pub records: Option<&'a dyn Choose>,

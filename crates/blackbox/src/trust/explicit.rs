@@ -9,13 +9,13 @@
 //!
 //! Antithetic draws remove the even part of H from the estimate of the middle block. The last block is estimated
 //! relative to the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`). For Gaussian targets, both blocks are therefore
-//! exact with any number of draws. The noise that remains would mislead steps, because the maximiser of a model
-//! exploits its most optimistic errors. For a Gaussian, the middle block and the covariances in the last block are 0.
-//! The solver therefore shrinks them by the positive part of the James–Stein factor, `1 − noise²/size²`, where the
-//! noise is estimated from the scatter of the pairs. The estimate takes d products per draw. It is faster than
-//! conjugate gradients as long as d products and factorisations of 2d × 2d matrices are affordable. In contrast,
-//! products with few draws are noisy in the last block, and conjugate gradients need more products if the posterior is
-//! more collinear.
+//! exact with any number of draws. For other targets, noise remains. It would mislead steps, because the maximiser of a
+//! model exploits its most optimistic errors. For a Gaussian, the middle block and the covariances in the last block
+//! are 0. The solver therefore shrinks them by the positive part of the James–Stein factor, `1 − noise²/size²`, where
+//! the noise is estimated from the scatter of the pairs. The estimate takes d products per draw. It is faster than
+//! conjugate gradients as long as d products and factorisations of 2d × 2d matrices are affordable. Conjugate gradients
+//! have two disadvantages: products with few draws are noisy in the last block, and more products are needed if the
+//! posterior is more collinear.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -42,7 +42,7 @@ pub(crate) struct Explicit {
     noise: [f64; 2],
 }
 
-/// The largest number of draws that an average remembers, relative to the number of draws of the newest estimate.
+/// The largest weight of earlier draws in an average, relative to the number of draws in the newest estimate.
 const MEMORY: f64 = 8.0;
 
 /// The scale √½ of log standard deviations in the metric of the Fisher information.
@@ -421,8 +421,8 @@ mod tests {
         NoiseSource::new(3, Simd::detect())
     }
 
-    /// Computes products with B from its definition. Inside the region, the step of an explicit Hessian solves `B s =
-    /// g`.
+    /// Computes products with the matrix B from the definition of B. Inside the region, the step of an explicit Hessian
+    /// solves `B s = g`.
     fn residual<D: TwiceDifferentiable>(density: &D, omega: &[f64], explicit: &Explicit) -> f64 {
         let dim = density.dim();
         let g: Vec<f64> = (0..2 * dim).map(|i| (i as f64 * 0.7).cos()).collect();

@@ -1,9 +1,9 @@
 //! Stochastic gradients, with a jackknife estimate of their noise.
 //!
-//! Draws come in antithetic pairs (z and its reflection at the mean). The pairs are independent of each other and are
+//! Draws come in antithetic pairs: z and its reflection in the mean. The pairs are independent of each other. They are
 //! divided into [`GROUPS`] groups. The delete-one-group jackknife (Efron and Stein 1981) estimates the noise from the
-//! gradients of the groups: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`. This variance bounds the variance
-//! of the norm, because the norm of a vector changes by no more than the vector.
+//! gradients of the groups. It estimates the variance of the mean as `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`. This variance bounds
+//! the variance of the norm, because the norm of a vector changes by no more than the vector.
 //!
 //! A linear control variate removes the quadratic part of the log density: `Jᵀ A (z − μ)` has a known mean for any
 //! fixed matrix A. If there is an explicit Hessian, A is the average of the Hessian over other draws. Otherwise `A (z −
@@ -35,8 +35,9 @@ pub(crate) struct Gradient {
 }
 
 impl Gradient {
-    /// Averages the groups so that no group has more weight than [`LONGEST`] times that of the median group. If a few
-    /// draws in the tails dominate, the plain mean is not a useful direction.
+    /// Averages the gradients of the groups. Before averaging, the function shortens gradients that are longer than
+    /// [`LONGEST`] times the median length. Otherwise a few draws in the tails could dominate the mean, which would not
+    /// be a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,
@@ -383,8 +384,8 @@ mod tests {
         );
     }
 
-    /// Over many samples, the mean agrees with that of one large sample, and the deviation according to the jackknife
-    /// agrees with the observed deviation.
+    /// Over many samples, the mean must agree with the mean of one large sample, and the jackknife estimate of the
+    /// deviation must agree with the observed deviation.
     #[test]
     fn the_jackknife_knows_the_noise() {
         let density = Scalar(EightSchools { centred: false });

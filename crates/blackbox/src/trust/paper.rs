@@ -11,12 +11,13 @@
 //! | acceptance | ℓ′ ≥ ηm′ ≥ λδ² |
 //! | radius | γδ, at most δ_max, after an accepted step; δ/γ after a rejected step |
 //!
-//! If N_k was too small, the paper doubles it for the *next* iteration, so the paper may accept a step on fewer draws
-//! than Inequality 11 requires. Algorithm 1 requires the inequality to hold, and this implementation ensures that it
-//! holds. The paper has no upper limit for N. This implementation rejects a step for which [`TrustSettings::max_draws`]
-//! draws do not suffice, which Lemma 1 always allows. The quantities ‖∇L‖, L and κ_H in Inequality 13 cannot be
-//! observed, so they are estimated as in [`Trust`](super::Trust). The paper has no stopping rule. This implementation
-//! ends when two consecutive Newton steps inside the region predict gains of no more than the tolerance.
+//! If N_k was too small, the paper doubles it only for the *next* iteration, so a step may be accepted with fewer draws
+//! than Inequality 11 requires. However, Algorithm 1 requires the inequality to hold. This implementation ensures that
+//! it does. The paper has no upper limit for N. This implementation rejects a step if [`TrustSettings::max_draws`]
+//! draws do not suffice for it. Lemma 1 always allows the rejection of a step. The quantities ‖∇L‖, L and κ_H in
+//! Inequality 13 cannot be observed, so they are estimated as in [`Trust`](super::Trust). The paper has no stopping
+//! rule. This implementation ends when two consecutive Newton steps inside the region predict gains of no more than the
+//! tolerance.
 
 use std::sync::Arc;
 
@@ -46,13 +47,13 @@ const USES: u64 = 2;
 
 const QUIET: u64 = 2;
 
-/// The radius, in units of ω, below which a run counts as stalled.
+/// If the radius falls below this value, in units of ω, the run counts as stalled.
 const NOTHING: f64 = 1e-12;
 
 /// The settings of [`PaperTrust`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperTrustSettings {
-    /// The parameters of Table 1 of the paper, and the numbers of draws.
+    /// The parameters from Table 1 of the paper, and the numbers of draws.
     pub trust: TrustSettings,
 }
 
@@ -248,7 +249,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// Estimates the change ℓ′ from the number of draws that the inequalities require.
+    /// Estimates the change ℓ′ with as many draws as the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,

@@ -9,7 +9,7 @@ pub(crate) struct Situation {
     pub predicted: f64,
     /// The radius δ of the trust region.
     pub radius: f64,
-    /// The variance σ² of the observed change for a single draw, which is estimated after the sample was drawn.
+    /// The variance σ² of the observed change for a single draw. It is estimated from the sample itself.
     pub variance: f64,
     /// An estimate of ‖∇L‖². It is the squared norm of the stochastic gradient minus the estimated noise, but at least
     /// a tenth of the squared norm.
@@ -26,15 +26,15 @@ pub(crate) struct Situation {
 /// − τ₂δ²)/w − 2 log(w/(τ₁δ²))`, which changes from positive to negative at most once over the range. Bisection finds
 /// the zero.
 ///
-/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies if δ is at most δₖ⁻ of Equation 3. The inequality
-/// contains ‖∇L‖, L and κ_H, which cannot be observed (see [`Situation`] for their estimates).
+/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies if δ is at most δₖ⁻ of Equation 3. The quantities ‖∇L‖,
+/// L and κ_H in the inequality cannot be observed, so the function uses estimates (see [`Situation`]).
 ///
 /// The number is known only after the step, so it determines the size of the next assessment (see
 /// [`next_change_draws`]).
 ///
 /// Lemma 1 states that `φ = L − αδ²` rises by at least λδ² in expectation. The statement follows from Inequality 11 for
-/// changes `L′ < min(ηm′/2, τ₂δ²)`, and it is trivial for `L′ ≥ τ₂δ²`. In between, which is possible if `ηm′ < 2τ₂δ²`,
-/// the statement may fail.
+/// changes `L′ < min(ηm′/2, τ₂δ²)`, and it is trivial for `L′ ≥ τ₂δ²`. If `ηm′ < 2τ₂δ²`, some values of L′ are between
+/// these two ranges. For such values, the statement may fail.
 pub(crate) fn required_draws(settings: &TrustSettings, at: Situation) -> f64 {
     let squared = at.radius * at.radius;
     let (tau1, tau2) = settings.tau();
@@ -89,7 +89,7 @@ pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     }
 }
 
-/// The ratio of observed to predicted improvement above which the model is trusted in a larger region.
+/// If the ratio of observed to predicted improvement exceeds this value, the model is trusted in a larger region.
 const GOOD: f64 = 0.75;
 
 /// Computes the radius after an accepted step that reached the boundary of the region `radius`. `ratio` is the ratio of
@@ -115,8 +115,8 @@ pub(crate) fn radius_after_success(
 /// Computes the radius after a rejected step of length `norm`.
 ///
 /// A parabola is determined by the ELBO at both ends of the step and by the `slope` of the gradient at its beginning.
-/// The maximum of the parabola is at some fraction of the step, and the radius shrinks to that fraction, by at least
-/// the factor γ and at most γ². If the radius is at most δₖ⁻ (`small`), it shrinks by γ.
+/// The maximum of the parabola is at some fraction of the step. The radius shrinks to that fraction of the step's
+/// length, but by at least the factor γ and at most γ². If the radius is at most δₖ⁻ (`small`), it shrinks by γ.
 pub(crate) fn radius_after_refusal(
     settings: &TrustSettings,
     radius: f64,
@@ -135,10 +135,10 @@ pub(crate) fn radius_after_refusal(
     share * radius.min(norm)
 }
 
-/// The length of a gradient, in standard deviations, below which the next gradient uses twice as many draws.
+/// If a gradient is shorter than this number of its standard deviations, the next gradient uses twice as many draws.
 const SHORT: f64 = 2.0;
 
-/// The length of a gradient, in standard deviations, above which the next gradient uses half as many draws.
+/// If a gradient is longer than this number of its standard deviations, the next gradient uses half as many draws.
 const LONG: f64 = 8.0;
 
 /// By the jackknife rule, `deviation` bounds the standard deviation of the norm of the gradient.

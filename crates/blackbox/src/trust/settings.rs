@@ -60,20 +60,21 @@ pub struct TrustSettings {
     pub delta_max: f64,
     /// The initial radius δ₀. A step of length δ has a Kullback–Leibler divergence of about ½δ² nats.
     pub delta0: f64,
-    /// The initial and smallest number of draws for a gradient, which is a quarter of the paper's minibatch. Far from
-    /// an optimum, few draws suffice, and the jackknife rule adds draws if necessary.
+    /// The initial and smallest number of draws for a gradient. The default is a quarter of the paper's minibatch,
+    /// because few draws suffice far from an optimum. The jackknife rule adds draws if necessary.
     pub gradient_draws: usize,
     /// The number of draws for Hessian-vector products.
     pub hessian_draws: usize,
-    /// The initial and smallest number of draws that assess a step. It is half of the paper's minibatch, because few
-    /// draws suffice far from an optimum.
+    /// The initial and smallest number of draws for the assessment of a step. The default is half of the paper's
+    /// minibatch, because few draws suffice far from an optimum.
     pub change_draws: usize,
     /// The largest number of draws for a gradient or an assessment.
     pub max_draws: usize,
     /// The largest dimension in which TrustVI computes the Hessian of a mean-field family explicitly.
     pub explicit_limit: usize,
-    /// The predicted improvement of the ELBO, in nats, below which a fit has converged. `None` means 0.0003 per
-    /// dimension, but at least 0.01. A loss of 0.0003 nats moves a mean by 0.024 standard deviations.
+    /// The tolerance of the stopping rule, in nats. A fit has converged if the predicted improvement of the ELBO is
+    /// below it. `None` means 0.0003 per dimension, but at least 0.01. A loss of 0.0003 nats moves a mean by 0.024
+    /// standard deviations.
     pub tolerance: Option<f64>,
     /// The largest number of iterations.
     pub max_iterations: u64,
@@ -172,7 +173,7 @@ impl MethodSettings for TrustSettings {
         Ok(())
     }
 
-    /// The method processes draws in blocks, which limits the size of matrices for any number of draws.
+    /// The method processes draws in blocks, so the size of its matrices does not depend on the number of draws.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }

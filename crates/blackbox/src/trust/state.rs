@@ -26,8 +26,8 @@ pub struct TrustState {
     pub(super) fine: bool,
     pub(super) quiet: u64,
     pub(super) at_limit: u64,
-    /// The number of consecutive iterations in which the model's maximum on the boundary predicts no more than the
-    /// tolerance.
+    /// The number of consecutive iterations in which the model's maximum was on the boundary and predicted a gain
+    /// within the tolerance.
     pub(super) cramped: u64,
     /// The last predicted improvement, followed by its standard error, in nats.
     pub(super) gap: [f64; 2],

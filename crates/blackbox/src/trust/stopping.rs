@@ -1,5 +1,5 @@
 //! The stopping rule of a TrustVI run. A run stops if the predicted gain of a Newton step is within the tolerance, or
-//! if there is evidence that this will never happen.
+//! if the predicted gain will apparently never be within the tolerance.
 
 use jensen_run::{Evidence, Limit, Status};
 
@@ -10,12 +10,12 @@ use super::subproblem::Solution;
 
 pub(super) const PATIENCE: u64 = 40;
 
-/// The number of iterations near the optimum with the largest samples after which the noise counts as too large for the
+/// After this many iterations near the optimum with the largest samples, the noise counts as too large for the
 /// tolerance.
 const AT_LIMIT: u64 = 12;
 
-/// The number of consecutive iterations without a gain above the tolerance inside the region, while the model's
-/// maximiser is outside, after which the model itself is also rejected.
+/// The run ends if, in this many consecutive iterations, the model's maximiser is outside the region, but the model
+/// predicts no gain above the tolerance inside the region.
 const CRAMPED: u64 = 6;
 
 const QUIET: u64 = 2;
@@ -89,8 +89,8 @@ pub(super) fn judge(
     })
 }
 
-/// Returns whether the model predicts a gain, plus one standard error, of no more than the tolerance in a region of any
-/// size.
+/// Returns whether the gain that the model predicts, plus one standard error, is within the tolerance even without the
+/// region.
 pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
     solution.unbounded.is_some_and(|gain| {
         // The deviation belongs to the step. For a longer step, it grows in proportion to the predicted gain.

@@ -4,8 +4,8 @@
 //! A maximiser s satisfies `(B + αP) s = g` with `α ≥ 0` and a positive semidefinite matrix `B + αP`, where α = 0
 //! unless s is on the boundary. (Equations 44 and 45 of the paper print H instead of −H.) There are two solvers:
 //!
-//! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces, so
-//!   the solver stores and reorthogonalises the Lanczos vectors, and a single recurrence serves both. While the
+//! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces, so a
+//!   single recurrence serves both. The solver stores the Lanczos vectors and reorthogonalises them. While the
 //!   tridiagonal model is positive definite and its maximiser is inside the region, the iterate equals that of the
 //!   Steihaug–Toint conjugate-gradient method. From then on, it is the maximiser of the model over the part of the
 //!   subspace that is in the region, even at negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9,
@@ -24,7 +24,8 @@ pub(crate) struct Solution {
     pub norm: f64,
     /// Whether the boundary of the region limits the step (α > 0).
     pub bounded: bool,
-    /// The maximum of the model without the region, or `None` if the model is not known to be concave.
+    /// The maximum of the model over the whole space, without the limit of the region. It is `None` if the model is not
+    /// known to be concave.
     pub unbounded: Option<f64>,
     pub products: u64,
     /// An estimate of the largest absolute curvature of B, relative to P.
@@ -33,7 +34,8 @@ pub(crate) struct Solution {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// The norm of the residual relative to that of the gradient, in the norm dual to the norm of the region.
+    /// The tolerance for the residual, relative to the gradient. Both are measured in the norm that is dual to the norm
+    /// of the region.
     pub refine: f64,
     pub max_products: usize,
 }
@@ -197,8 +199,8 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> In
 /// positive definite.
 pub(crate) type ShiftedSolve<'a> = dyn FnMut(f64, &[f64]) -> Option<Vec<f64>> + 'a;
 
-/// Maximises gᵀh − ½hᵀBh subject to `‖h‖ ≤ radius` by solving the secular equation `‖(B + αI)⁻¹g‖ = radius`, where
-/// `spread` bounds the norm of B. Returns h and α.
+/// Maximises gᵀh − ½hᵀBh subject to `‖h‖ ≤ radius` by solving the secular equation `‖(B + αI)⁻¹g‖ = radius`. `spread`
+/// is an upper bound on the norm of B. Returns h and α.
 pub(crate) fn secular(
     solve: &mut ShiftedSolve<'_>,
     g: &[f64],

@@ -167,7 +167,7 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
     (Figure::new("").panel(chart), caption)
 }
 
-/// Draws the regions as a graph. The model does not contain the shapes of the regions. The figure therefore only places
+/// Draws the regions as a graph. The model does not contain the shapes of the regions. The figure therefore only puts
 /// neighbouring regions close together.
 fn regions(
     title: &str,

@@ -1,5 +1,5 @@
 //! The replacement for the blocked algorithms in builds without the feature `large`. In such a build, no matrix reaches
-//! [`LARGE`] rows, so the callers use their loops for small matrices throughout.
+//! [`LARGE`] rows, so the callers use their own loops for all matrices.
 
 use num_complex::Complex64;
 

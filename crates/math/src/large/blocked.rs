@@ -121,8 +121,9 @@ pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     (0..n).all(positive).then_some(l)
 }
 
-/// Computes the QR decomposition of an m × n matrix by Householder reflections. Returns the first `across` of the m
-/// columns of the orthogonal factor, followed by the upper triangular factor (m × n).
+/// Computes the QR decomposition of an m × n matrix by Householder reflections. Returns the orthogonal factor, followed
+/// by the upper triangular factor (m × n). Of the m columns of the orthogonal factor, only the first `across` are
+/// returned.
 pub fn qr(a: &[f64], [m, n]: [usize; 2], across: usize) -> (Vec<f64>, Vec<f64>) {
     let size = recommended_block_size::<f64>(m, n);
     let mut r = a.to_vec();
@@ -174,8 +175,8 @@ pub fn svd<T: Number>(a: &[T], m: usize, n: usize) -> Option<(Vec<T>, Vec<T>, Ve
     Some((u, s, v))
 }
 
-/// Returns the eigenvalues, in ascending order, and the eigenvectors of a symmetric or Hermitian matrix, or `None` if
-/// the matrix is not finite. The function reads only the lower triangle.
+/// Returns the eigenvalues, in ascending order, and the eigenvectors of a symmetric or Hermitian matrix. Returns `None`
+/// if the matrix is not finite. The function reads only the lower triangle.
 pub fn eigen_hermitian<T: Number>(a: &[T], n: usize) -> Option<(Vec<T>, Vec<T>)> {
     let (mut values, mut vectors) = (zeros(n), zeros(n * n));
     let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, PAR, Spec::default());
@@ -191,8 +192,8 @@ pub fn eigen_hermitian<T: Number>(a: &[T], n: usize) -> Option<(Vec<T>, Vec<T>)>
     Some((values, vectors))
 }
 
-/// Returns the eigenvalues and right eigenvectors of a matrix, or `None` if the matrix is not finite or the iteration
-/// does not converge.
+/// Returns the eigenvalues and right eigenvectors of a matrix. Returns `None` if the matrix is not finite or the
+/// iteration does not converge.
 pub fn eigen(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     let (mut values, mut vectors) = (zeros(n), zeros(n * n));
     let scratch = evd_scratch::<Complex64>(

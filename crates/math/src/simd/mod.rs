@@ -2,12 +2,13 @@
 //!
 //! Every kernel is written once in terms of [`F64x8`]. Three types implement it: one 512-bit register (AVX-512), two
 //! 256-bit registers (AVX2 with FMA) and a plain array. The first two give bitwise identical results in every
-//! operation, except for the payloads of NaN. The array gives the same results except in fused multiply-adds. On
-//! processors without this instruction, the array also rounds the product, so its results agree only up to rounding.
+//! operation, except for the payloads of NaN. The array gives the same results, except for fused multiply-adds on
+//! processors without this instruction. On such processors, the array also rounds the product, so the results agree
+//! only up to rounding.
 //!
 //! There are two ways to call a generic `#[inline(always)]` function. [`simd_fn!`](crate::simd_fn) compiles the
-//! function three times, and a [`Simd`] value selects the instance. The [`Kernel`] trait and [`Simd::run`] do the same
-//! for a value that captures state.
+//! function three times, and a [`Simd`] value selects the instance. For a computation that captures state, implement
+//! the [`Kernel`] trait and call [`Simd::run`].
 
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -22,7 +23,7 @@ mod single;
 
 pub use single::{F32x16, LANES32};
 
-/// The lane types, which are exported only for [`simd_fn!`](crate::simd_fn). Using them outside a function that enables
+/// The lane types. They are exported only for [`simd_fn!`](crate::simd_fn). Using them outside a function that enables
 /// the matching processor features is undefined behaviour.
 #[doc(hidden)]
 pub mod lanes {
@@ -56,8 +57,8 @@ pub trait F64x8:
     /// The single-precision lanes of the same instruction set.
     type Single: F32x16;
 
-    /// The number of registers that one value occupies. If the number is one, the machine has 32 registers in total,
-    /// and otherwise it has 16. Kernels choose the size of their register blocks accordingly.
+    /// The number of registers that one value occupies. If a value occupies one register, the machine has 32 registers.
+    /// Otherwise it has 16. Kernels choose the size of their register blocks accordingly.
     const REGISTERS: usize;
 
     /// The number of values that [`load`](Self::load) reads and [`store`](Self::store) writes. The number is one per
@@ -83,7 +84,8 @@ pub trait F64x8:
     /// Returns `self * b + c`, rounded once. On a machine without fused multiply-add, the product is rounded as well.
     fn fma(self, b: Self, c: Self) -> Self;
 
-    /// Returns the rounded product `p = self * b` and its exact error `self * b - p`, barring underflow and overflow.
+    /// Returns the rounded product `p = self * b` and the error `self * b - p`. The error is exact unless there is
+    /// underflow or overflow.
     fn mul_exact(self, b: Self) -> (Self, Self);
 
     /// Returns the square root, correctly rounded.
@@ -114,8 +116,8 @@ pub trait F64x8:
     /// `[2^-500, 2^500]`.
     fn scale_pow2(self, n: Self) -> Self;
 
-    /// Returns `2^n` for `self = 1.5 * 2^52 + 1023 + n`, with integral `n` in `[-1022, 1023]`. Adding a number to
-    /// `1.5 * 2^52 + 1023` yields such a sum and rounds the number to `n`.
+    /// Returns `2^n` for `self = 1.5 * 2^52 + 1023 + n`, with integral `n` in `[-1022, 1023]`. To obtain such an
+    /// argument, add a number to `1.5 * 2^52 + 1023`. The addition rounds the number to the integer `n`.
     fn pow2_of_sum(self) -> Self;
 
     /// Returns `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, including subnormal
@@ -241,8 +243,9 @@ pub trait F64x8:
 
 /// An instruction set for which kernels are compiled.
 ///
-/// A caller can obtain only levels that this machine has, because code outside this crate cannot construct the vector
-/// variants (match them as `Simd::Avx2 { .. }`). The safety of the dispatching functions relies on this.
+/// Code outside this crate cannot construct the vector variants (match them as `Simd::Avx2 { .. }`). A caller can
+/// therefore obtain only levels that this machine supports. The safety of the dispatching functions relies on this
+/// property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Simd {
     /// Plain Rust, which runs on any machine.
@@ -346,7 +349,7 @@ impl Simd {
         false
     }
 
-    /// Runs a kernel in the instance that is compiled for this level.
+    /// Runs the instance of a kernel that is compiled for this level.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         run_kernel(self, kernel)
@@ -384,8 +387,8 @@ impl FromStr for Simd {
     }
 }
 
-/// A computation that is written once over [`F64x8`] and is called by [`Simd::run`]. For a computation that captures no
-/// state, [`simd_fn!`](crate::simd_fn) is shorter.
+/// A computation that is written once over [`F64x8`]. [`Simd::run`] runs it at a given level. For a computation that
+/// captures no state, [`simd_fn!`](crate::simd_fn) is shorter.
 pub trait Kernel {
     /// The result of the computation.
     type Output;
@@ -421,8 +424,8 @@ crate::simd_fn! {
 ///
 /// `fn NAME, POINTER = <V, …>(arguments) -> Output { body }` defines
 /// - `NAME(simd, arguments) -> Output`, which selects the instance for `simd` and calls it, and
-/// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, the instance itself, for tables of kernels. Calling the
-///   instance is sound on the machine on which `simd` was obtained.
+/// - `POINTER(simd) -> unsafe fn(arguments) -> Output`, which returns the instance itself, for tables of kernels.
+///   Calling the instance is sound on the machine on which `simd` was obtained.
 ///
 /// In the body, `V` is the lane type. Further type parameters, each with a single bound, may follow `V`. Lifetimes are
 /// elided. Every function that the body calls must be `#[inline(always)]`, so that it is compiled with the same

@@ -9,9 +9,9 @@ pub struct ArrayLanes<const N: usize>([f64; N]);
 /// Eight numbers, one per lane.
 pub type ScalarLanes = ArrayLanes<LANES>;
 
-/// The lanes of elementwise kernels, stored as one number that represents all lanes. On machines with vector
-/// instructions these kernels are only a fallback. Versions that process eight numbers would make up half of the
-/// machine code of the kernels.
+/// The lane type of elementwise kernels: a single number that represents all lanes. On machines with vector
+/// instructions, these kernels are only a fallback. If they processed eight numbers at a time, they would make up half
+/// of the machine code of all kernels.
 #[cfg(target_arch = "x86_64")]
 pub type ElementLanes = ArrayLanes<1>;
 
@@ -54,8 +54,8 @@ fn test<const N: usize>(
     )
 }
 
-/// Rounds ties to even in a form that the compiler can vectorise. The standard function compiles to a call, because the
-/// baseline instruction set has no rounding instruction.
+/// Rounds to the nearest integer, with ties to even, in a form that the compiler can vectorise. The standard function
+/// would compile to a call, because the baseline instruction set has no rounding instruction.
 #[inline(always)]
 fn round_even(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;

@@ -3,8 +3,8 @@
 //! The source is Hairer and Wanner, *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8. The nodes c
 //! are the roots of `P_s − P_{s−1}` on [0, 1]. The matrix A contains integrals of the Lagrange polynomials of the
 //! nodes. The eigenvalues of A⁻¹ split the linear system of Newton's method into smaller systems (equation 8.13). The
-//! error estimate is the difference between the solution and that of a formula of order s, which also uses the slope at
-//! the start of the step, weighted by the real eigenvalue of A (equation 8.19).
+//! error estimate compares the solution with a second solution of order s (equation 8.19). The formula for the second
+//! solution also uses the slope at the start of the step, with the real eigenvalue of A as its weight.
 
 use std::sync::OnceLock;
 
@@ -27,8 +27,8 @@ pub(super) struct Collocation {
     /// The rows of the inverse of the matrix of eigenvectors.
     pub duals: Vec<Vec<Complex64>>,
     pub error: Vec<f64>,
-    /// The coefficients of the polynomial that passes through 0 at the start of the step and through the stages. Row k
-    /// − 1 contains the weights of the stages in the coefficient of power k.
+    /// The coefficients of the collocation polynomial. It is 0 at the start of the step and interpolates the stages.
+    /// Row k − 1 contains the weight of each stage in the coefficient of power k.
     pub monomials: Vec<f64>,
 }
 
@@ -122,7 +122,7 @@ impl Collocation {
     }
 }
 
-/// Returns the roots of `P_s − P_{s−1}`, moved to [0, 1], in ascending order. Bisection between sign changes locates
+/// Returns the roots of `P_s − P_{s−1}` in ascending order, mapped to [0, 1]. Bisection between sign changes locates
 /// the roots, and Newton's method refines them.
 fn nodes(s: usize) -> Vec<f64> {
     let value = |x: f64| {
@@ -159,8 +159,8 @@ fn nodes(s: usize) -> Vec<f64> {
     roots
 }
 
-/// Returns the distinct eigenvalues of a real matrix, exactly one of which is real. They are the roots of the
-/// characteristic polynomial, computed by the Durand-Kerner iteration. The real eigenvalue comes first, followed by the
+/// Returns the distinct eigenvalues of a real matrix that has exactly one real eigenvalue. The Durand-Kerner iteration
+/// computes them as the roots of the characteristic polynomial. The real eigenvalue comes first, followed by the
 /// eigenvalues with positive imaginary part.
 fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
     // The algorithm of Faddeev and LeVerrier yields the coefficients, starting with the leading one.
@@ -216,7 +216,7 @@ fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     x
 }
 
-/// Returns only those rows of the inverse matrix that belong to the stored eigenvalues.
+/// Returns the rows of the inverse matrix that belong to the stored eigenvalues. The other rows are not needed.
 fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<Complex64>> {
     let mut columns: Vec<Complex64> = Vec::new();
     let mut slots = Vec::new();

@@ -7,16 +7,16 @@ use crate::simd_fn;
 
 /// The coefficients of an embedded pair. The integration continues with the more accurate of the two solutions.
 pub(super) struct Pair {
-    /// The power of the step length to which the error estimate is proportional.
+    /// The order p of the error estimate, which is proportional to `length^p`, where `length` is the length of the
+    /// step.
     order: f64,
     /// For `y' = λy`, a step of length h has an error of about |hλ| to the power of `order + 1`, divided by this
     /// number.
     perturbations: f64,
     nodes: &'static [f64],
-    /// The coefficients of the stages: row i contains the weights of the stages before stage i + 1.
+    /// The coefficients of the stages. Stage i + 1 is computed from the earlier stages with the weights in row i.
     stages: &'static [&'static [f64]],
-    /// The weights of the more accurate solution, or `None` if they equal the weights of the last stage, so that the
-    /// last stage is the end of the step.
+    /// The weights of the more accurate solution. `None` means that the last stage is this solution.
     weights: Option<&'static [f64]>,
     errors: &'static [f64],
     /// The weights of a second, coarser error estimate, if there is one. With the finer estimate e and the coarser
@@ -269,7 +269,8 @@ pub(super) struct Explicit<'a> {
     states: Vec<Vec<f64>>,
     clock: Vec<f64>,
     simd: Simd,
-    /// The errors of an attempted step. They are computed by adding weighted rates to `nothing`, which contains zeros.
+    /// The errors of an attempted step, computed as sums of weighted rates. `nothing` contains the zeros to which the
+    /// rates are added.
     errors: Vec<f64>,
     nothing: Vec<f64>,
     /// The coarser errors, divided by the tolerance.
@@ -288,8 +289,8 @@ struct Pulling {
     weights: Vec<f64>,
 }
 
-/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. The vectors start at index `at` in all
-/// rows and at index `lane` in `length`.
+/// Computes `out = base + length · Σ weight · rate` for `N` vectors of numbers. In each row, the vectors begin at index
+/// `at`. In `length`, they begin at index `lane`.
 ///
 /// # Panics
 /// Panics if a row is too short.
@@ -457,8 +458,8 @@ impl<'a> Explicit<'a> {
     }
 }
 
-/// The upper limit of the allowed error of perturbations, which is otherwise 1000 times the tolerance. Perturbations
-/// correspond to derivatives, and an error in one derivative affects the whole gradient.
+/// The allowed error of perturbations is 1000 times the tolerance, but at most this value. Perturbations correspond to
+/// derivatives, and an error in one derivative affects the whole gradient.
 const FOLLOWED: f64 = 1e-5;
 
 const PERTURBATION: f64 = 1e-6;
@@ -467,10 +468,10 @@ impl Explicit<'_> {
     /// Computes the longest step that propagates perturbations of the initial states nearly as accurately as it
     /// propagates the states.
     ///
-    /// If the solution is nearly constant, its error estimate allows steps of any length. The derivatives of such steps
-    /// nevertheless depend on the Jacobian J of the rates. For `y' = λy`, the error of a step relative to the
-    /// perturbation follows from [`Pair::perturbations`], and [`FOLLOWED`] limits this error. One additional evaluation
-    /// of the rates estimates ‖J‖ along one direction.
+    /// If the solution is nearly constant, its error estimate allows steps of any length. Long steps may nevertheless
+    /// have inaccurate derivatives, because the derivatives depend on the Jacobian J of the rates. For `y' = λy`,
+    /// [`Pair::perturbations`] gives the error of a step relative to the perturbation. [`FOLLOWED`] limits this error.
+    /// One additional evaluation of the rates estimates ‖J‖ along one direction.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let relative = self.ode.relative;

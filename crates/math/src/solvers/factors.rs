@@ -7,9 +7,9 @@ use super::System;
 use crate::simd::Simd;
 use crate::simd_fn;
 
-/// The factors of an `n × n` matrix of each lane, computed by elimination with row exchanges. The factors are in
-/// column-major order, and each element is a row with one number per lane. The diagonal elements are stored as their
-/// reciprocals.
+/// The factors of one `n × n` matrix per lane, computed by elimination with row exchanges. The factors are in
+/// column-major order. Each of their elements is stored as a row with one number per lane. The diagonal elements are
+/// stored as their reciprocals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factors {
     n: usize,
@@ -19,8 +19,7 @@ pub(super) struct Factors {
     largest: Vec<f64>,
 }
 
-/// The number of values that are computed between two checks whether the system gives up. Computing them takes about a
-/// millisecond.
+/// After this many values, the code checks again whether the system gives up. Computing them takes about a millisecond.
 const PART: usize = 1 << 20;
 
 #[inline(always)]
@@ -56,7 +55,8 @@ fn scale(to: [&mut [f64]; 2], a: [&[f64]; 2]) {
     }
 }
 
-/// In each lane, exchanges row `p` with the pivot row of that lane, in `columns` columns of `n` rows.
+/// In each lane, exchanges row `p` with the lane's own pivot row. The exchange affects `columns` columns, each of `n`
+/// rows.
 fn exchange(rows: &mut [f64], pivots: &[f64], (p, n, columns): (usize, usize, usize)) {
     let lanes = pivots.len();
     for (lane, pivot) in pivots.iter().enumerate() {

@@ -1,14 +1,14 @@
 //! Radau IIA steps for implicit differential equations `F(t, y, y′) = 0` of index 1.
 //!
-//! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h`, with respect to the clock. The
+//! At the stages, the derivatives of the collocation polynomial with respect to the clock are `V = A⁻¹ Z / h`. The
 //! stages of a step therefore solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). For each eigenvalue λ
 //! of A⁻¹, the matrix of Newton's method is `λ/h · M + K`, with `K = ∂F/∂y` and `M = ∂F/∂y′`. The Jacobian of a system
 //! consists of the columns of K, followed by the columns of M. With `F = y′ − f(y)`, these steps equal the steps of the
 //! module `radau`.
 //!
-//! The initial values of algebraic variables are irrelevant, because the last stage satisfies all equations and does
-//! not depend on these values. If the initial values violate the equations that contain no derivatives, the solution
-//! would jump at the start, so the lane fails.
+//! The initial values of algebraic variables do not affect the solution, because the last stage satisfies all equations
+//! and does not depend on these values. If the initial values violate an equation without derivatives, the solution
+//! would jump at the start. In this case, the lane fails.
 
 use super::explicit::add_where;
 use super::factors::Factors;
@@ -18,7 +18,8 @@ use super::{Differentiable, Point, System};
 use crate::simd_fn;
 use num_complex::Complex64;
 
-/// The share of an interval over which the states of a consistent start change only negligibly.
+/// A very short share of an interval. If the initial values are consistent, the states change only negligibly over this
+/// share.
 const INSTANT: f64 = 1e-8;
 
 /// The largest jump of a state at the start, relative to the larger of the state's absolute value and 1.
@@ -33,7 +34,8 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Computes the derivatives of the states with respect to time at the start. Returns the slots that cannot begin.
+    /// Prepares the first step: computes the derivatives of the states at the start and chooses the length of the step.
+    /// Returns the slots in which no step can begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -64,9 +66,9 @@ impl Ode {
             .collect()
     }
 
-    /// Returns whether the initial values of each slot are inconsistent. A Newton step for a backward difference over a
-    /// very short time changes the states with derivatives negligibly, but moves the other states to their consistent
-    /// values.
+    /// Returns, for each slot, whether its initial values are inconsistent. The test is a Newton step for a backward
+    /// difference over a very short time. This step changes the differential states negligibly, but moves the algebraic
+    /// states to their consistent values.
     fn jumps(&self, system: &mut dyn System, front: &Front) -> Vec<bool> {
         let (n, lanes) = (self.states, front.lanes);
         let copies = front.states.len() / (n * lanes);
@@ -107,7 +109,7 @@ impl Ode {
 
 impl Radau<'_> {
     /// Computes the Jacobian at the start of a step. In the backward pass, the derivatives at the start of the step are
-    /// unknown, so the function uses those at the end of the step.
+    /// unknown. The function then uses the derivatives at the end of the step.
     pub(super) fn linearize_start(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let own = n * lanes;
@@ -140,7 +142,8 @@ impl Radau<'_> {
         v
     }
 
-    /// A copy that has not moved still has its initial states, and the derivatives of its states are zero.
+    /// Moves the first `moved` copies of the states to stage `i`, and appends their derivatives. The other copies stay
+    /// at the start of the step, and their derivatives are set to zero.
     pub(super) fn stand_with_derivatives(
         &mut self,
         front: &Front,
@@ -168,7 +171,8 @@ impl Radau<'_> {
         }
     }
 
-    /// Writes the negated residuals of the first copy to `change`, the right-hand side of Newton's method.
+    /// Negates the residuals of the first copy and writes them to `change`, which is the right-hand side for Newton's
+    /// method.
     pub(super) fn correct(&mut self, residuals: &[f64], size: usize) {
         let own = self.ode.states * self.per.len();
         self.change.clear();
@@ -228,9 +232,9 @@ impl Radau<'_> {
         }
     }
 
-    /// Computes products of the negated weights of the stages with derivatives of the residuals. If `parameters` is
-    /// given, the derivatives are with respect to the states at the start and the parameters. Otherwise they are with
-    /// respect to the stages.
+    /// Multiplies the negated weights of the stages by derivatives of the residuals. If `parameters` is given, the
+    /// derivatives are with respect to the states at the start and the parameters. If `parameters` is `None`, the
+    /// derivatives are with respect to the stages.
     pub(super) fn products_of_both(
         &mut self,
         system: &mut dyn Differentiable,

@@ -2,9 +2,9 @@
 //! (1974). The integrand is evaluated for all lanes at once.
 //!
 //! Each node is a row of six numbers. The abscissa is `x = a₀·a + b₀·b + c₀`, the signed distance to the nearer limit
-//! is `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The abscissas therefore depend on the limits
-//! a and b as on parameters, and derivatives with respect to the limits need no special treatment. The rule halves the
-//! distance between nodes until the sum converges. Each lane has its own number of halvings, its level.
+//! is `d₀·(b − a)`, and the weight of the integrand is `w₀·(b − a) + w₁`. The abscissas are therefore functions of the
+//! limits a and b, so derivatives with respect to the limits need no special treatment. The rule halves the distance
+//! between nodes until the sum converges. The number of halvings is called the level. It differs between lanes.
 
 use super::{Differentiable, Point, System};
 
@@ -32,11 +32,11 @@ pub struct Integral {
 /// The number of rows per node.
 pub const NODE: usize = 6;
 
-/// The argument beyond which nodes have negligible weight.
+/// Nodes beyond this argument have negligible weight.
 const REACH: f64 = 6.5;
 
-/// The logarithm of the largest abscissa on infinite intervals, e^115 or about 1e50. With this limit, powers of
-/// abscissas stay finite.
+/// The logarithm of the largest abscissa on infinite intervals. The abscissa itself is e^115, or about 1e50, so that
+/// its powers stay finite.
 const FARTHEST: f64 = 115.0;
 
 const LEVELS: u32 = 11;
@@ -88,8 +88,8 @@ impl Integral {
         }
     }
 
-    /// Computes the integrals of all copies, with one row per copy, and returns the level of each lane. The integral is
-    /// NaN if the sum does not converge.
+    /// Computes the integrals of all copies, with one row per copy, and returns the level of each lane. If the sum does
+    /// not converge, the integral is NaN.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -160,8 +160,8 @@ impl Integral {
         ordered
     }
 
-    /// Computes the products of `weights` with the derivatives of the integrals at the given levels, with respect to
-    /// the first copy of the parameters. `weights` has one row per copy.
+    /// Multiplies `weights` by the derivatives of the integrals with respect to the first copy of the parameters. The
+    /// integrals are computed at the given levels. `weights` has one row per copy.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

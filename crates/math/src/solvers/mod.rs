@@ -1,5 +1,5 @@
-//! Solvers for ordinary differential equations, systems of equations and integrals over lanes. The derivatives are
-//! exact derivatives of the computed solution.
+//! Solvers for ordinary differential equations, systems of equations and integrals, for many lanes at once. Their
+//! derivatives are the exact derivatives of the computed solution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -16,10 +16,10 @@
 //! so its result does not depend on the other lanes.
 //!
 //! *Copies.* Derivatives along a direction are solutions of a larger system of the same form, with states `(y, dy)`,
-//! parameters `(p, dp)` and rates `(f, df)`. The solvers in this module commute with differentiation: if the larger
-//! system is solved with the steps of the first copy, its solution is the exact derivative of the numerical solution
-//! with these steps. A single forward routine and a single backward routine therefore give values, tangents, adjoints
-//! and directional derivatives of adjoints, and the last yield Hessian-vector products.
+//! parameters `(p, dp)` and rates `(f, df)`. If a solver in this module solves the larger system with the steps of the
+//! first copy, the result is the exact derivative of the numerical solution with these steps. A single forward routine
+//! therefore computes values and tangents, and a single backward routine computes adjoints and their directional
+//! derivatives. The latter yield Hessian-vector products.
 
 use crate::simd::Simd;
 
@@ -42,7 +42,8 @@ pub use trajectory::Trajectory;
 /// The point at which a [`System`] is evaluated. All rows have one number per lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// The independent variable. It is one row of times, or the rows of a quadrature node.
+    /// The independent variable. For a differential equation, it is one row of times. For an integral, it is the rows
+    /// of a quadrature node.
     pub clock: &'a [f64],
     /// The states of all copies, one copy after another.
     pub states: &'a [f64],
@@ -57,22 +58,22 @@ pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
-    /// Writes ∂f/∂states of the first copy, for the given number of states, as column-major rows of lanes. For
-    /// solutions with one copy, the Jacobian only steers iterations, so an approximation suffices. The default
-    /// implementation uses differences of rates. Tangents and adjoints of implicit steps treat the Jacobian as exact.
+    /// Writes ∂f/∂states of the first copy, for the given number of states, as column-major rows of lanes. If there is
+    /// only one copy, the Jacobian only steers iterations, so an approximation suffices. The default implementation
+    /// uses differences of rates. If tangents or adjoints of implicit steps are needed, the Jacobian must be exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
         differences(self, at, states, out);
     }
 
-    /// Writes the objective that the root maximises, as one row, or returns `false` if the system has no objective. A
-    /// system has an objective if its equations are the stationarity conditions of a maximum. The solver then halves a
-    /// Newton step until the step increases the objective.
+    /// Writes the objective as one row, or returns `false` if the system has no objective. A system has an objective if
+    /// its equations are the stationarity conditions for a maximum of the objective. The solver then halves a Newton
+    /// step until the step increases the objective.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }
 
-    /// Reports work outside evaluations, as a number of computed values. Returns whether the computation should stop
-    /// early, in which case its results are NaN.
+    /// Tells the system how many values the solver has computed outside evaluations. Returns whether the computation
+    /// should stop early. If it stops early, its results are NaN.
     fn gives_up(&mut self, _worked: usize) -> bool {
         false
     }

@@ -1,20 +1,19 @@
 //! Initial value problems, solved for many lanes at a time.
 //!
-//! Each interval between two output times is mapped to the unit interval of a clock: a [`System`] has the parameters
-//! `(θ, a, b)` and returns `(b − a) · f(a + (b − a) · clock, y, θ)`. The times a and b are therefore ordinary
-//! parameters, and every output time is the end of a step.
+//! The solver maps each interval [a, b] between two output times to the interval [0, 1] of a clock. A [`System`] has
+//! the parameters `(θ, a, b)` and returns `(b − a) · f(a + (b − a) · clock, y, θ)`. The times a and b are therefore
+//! ordinary parameters, and a step ends at every output time.
 //!
 //! *Forward.* Each lane has its own clock and step. The solver accepts a step if the estimated error of every state of
 //! the first copy is at most `absolute + relative · |y|`. The error determines the length of the next step (Hairer,
 //! Nørsett and Wanner, *Solving Ordinary Differential Equations I*, II.4). The solver removes finished lanes from the
-//! block, so that a slow lane causes no further work for them.
+//! block, so that it does no further work for them while slow lanes continue.
 //!
-//! *Backward.* A [`Trajectory`] stores the time, the length and the states at the start of every accepted step, and the
-//! stages of as many steps as memory allows. The backward pass computes the adjoints of the steps, with their lengths
-//! fixed, from the last step to the first. The result is the exact gradient of the forward solution, except that it
-//! neglects how the lengths of the steps depend on the arguments. The effect of this dependence is below the tolerance.
-//! The cost of the backward pass does not grow with the number of parameters, except for the cost of the products in
-//! each row.
+//! *Backward.* For every accepted step, a [`Trajectory`] stores the length of the step, and the time and the states at
+//! its start. It also stores the stages of as many steps as memory allows. The backward pass computes the adjoints of
+//! the steps, with their lengths fixed, from the last step to the first. The result is the exact gradient of the
+//! forward solution, except that it neglects how the lengths of the steps depend on the arguments. The resulting error
+//! is below the tolerance. With more parameters, only the products in each row cost more.
 
 use super::explicit::{CASH_KARP, DOP853, DORMAND_PRINCE, Explicit};
 use super::radau::Radau;
@@ -35,10 +34,10 @@ pub enum Method {
     /// The Radau IIA method, which is implicit and L-stable. It has three stages (order 5). For relative tolerances
     /// below 1e-7 it has five stages (order 9).
     Radau,
-    /// The Radau IIA method for equations `F(t, y, y′) = 0` of index 1. The states that the system receives are
-    /// followed by their derivatives with respect to the clock, and its rates are the residuals F. The last parameters
-    /// of the system are the initial derivatives with respect to time, one per state. They affect only the first step,
-    /// and not the results.
+    /// The Radau IIA method for equations `F(t, y, y′) = 0` of index 1. The system receives the states, followed by
+    /// their derivatives with respect to the clock. It returns the residuals F instead of rates. The last parameters of
+    /// the system are the initial derivatives with respect to time, one per state. They only determine the length of
+    /// the first step.
     Implicit,
 }
 
@@ -59,16 +58,16 @@ pub struct Ode {
     pub absolute: Vec<f64>,
     /// The largest number of steps between two output times, including rejected ones.
     pub max_steps: u64,
-    /// Whether all times are data. Derivatives with respect to the times are then set to 0 and cost nothing.
+    /// Whether all times are data. If they are, derivatives with respect to the times are set to 0 and cost nothing.
     pub fixed_times: bool,
 }
 
-/// The relative tolerance below which explicit steps have order 8. A step of order 8 takes twice as many evaluations,
-/// but the solver needs fewer steps.
+/// For relative tolerances below this value, explicit steps have order 8. A step of order 8 takes twice as many
+/// evaluations, but the solver needs fewer steps.
 const HIGH_ORDER: f64 = 1e-5;
 
-/// The smallest length of an interval for a system of residuals. The system divides by this length if the interval is
-/// shorter, so that derivatives with respect to time stay finite between two equal times.
+/// A system of residuals divides by the length of an interval. If the interval is shorter than this, the system divides
+/// by this length instead, so that derivatives with respect to time stay finite between two equal times.
 pub const SHORTEST: f64 = 1e-30;
 
 const SHRINKING: u32 = 60;
@@ -130,19 +129,21 @@ pub(super) struct Front {
     /// The rates at `states`. They are valid unless `stale` is set.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// The stages of a step. In the forward pass, they belong to the last accepted step, if the method starts the next
-    /// step with them. In the backward pass, they belong to the current step, if the trajectory stored them.
+    /// The stages of a step. In the forward pass, they are the stages of the last accepted step, if the method uses
+    /// them to start the next step. In the backward pass, they are the stages of the current step, if the trajectory
+    /// stored them.
     pub stages: Vec<f64>,
     /// The length of the last step, in units of the current interval. It is 0 before the first step.
     pub before: Vec<f64>,
 }
 
 pub(super) trait Scheme {
-    /// Returns the power of the step length to which the error estimate is proportional.
+    /// Returns the order p of the error estimate, which is proportional to `length^p`, where `length` is the length of
+    /// the step.
     fn order(&self) -> f64;
 
-    /// Returns the number of stages of a step from which the next step starts. The backward pass also needs these
-    /// stages.
+    /// Returns the number of stages to keep after a step. The next step starts from these stages, and the backward pass
+    /// also needs them.
     fn stages(&self) -> usize {
         0
     }
@@ -181,9 +182,10 @@ impl Ode {
 
     /// Returns the largest number of steps, including rejected steps, that a solver may take for one lane of a log
     /// density. At a relative tolerance of 1e-8, the limit is 20 000 explicit or 2 000 implicit steps. For other
-    /// tolerances it is proportional to the inverse cube root of the tolerance. Ten steps per output time are added.
-    /// Without a limit, draws far from the posterior would take millions of steps, and all other draws would wait for
-    /// them. In fits of the test corpus from wide starts, such draws took nine tenths of the time.
+    /// tolerances, it is proportional to the inverse cube root of the tolerance. Each output time adds ten steps to the
+    /// limit. Without a limit, draws far from the posterior would take millions of steps, and all other draws would
+    /// wait for them. When the test corpus was fitted from wide starts without this limit, such draws took nine tenths
+    /// of the time.
     pub fn longest(&self) -> u64 {
         let most = match self.method {
             Method::Radau | Method::Implicit => 2e3,

@@ -1,18 +1,20 @@
 //! Radau IIA steps for many lanes at once.
 //!
-//! The stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step are found by simplified Newton iterations, which use the Jacobian at
-//! the start of the step. The eigenvalues of A⁻¹ split the linear system into systems whose size is the number of
-//! states, as in RADAU5 (Hairer and Wanner, IV.8). The iterations start from the extrapolated polynomial of the
-//! previous step (IV.8, "starting values").
+//! Simplified Newton iterations find the stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step. They use the Jacobian at the start
+//! of the step. The eigenvalues of A⁻¹ split the linear system into systems whose size is the number of states, as in
+//! RADAU5 (Hairer and Wanner, IV.8). The iterations start from the extrapolated polynomial of the previous step (IV.8,
+//! "starting values").
 //!
-//! The order of the error estimate is the number of stages plus one, while the order of the step is up to twice the
-//! number of stages. As in the code RADAU, the estimate is therefore compared with a tenth of the tolerance, raised to
-//! the power of the ratio of the two orders. For a tolerance of 1e-8 and five stages, this limit is 1.6e-6.
+//! The order of the error estimate is the number of stages plus one. The order of the step itself is nearly twice the
+//! number of stages. As in the code RADAU, the solver therefore does not compare the estimate with the tolerance
+//! itself. It divides the tolerance by ten and raises the result to the power of the ratio of the two orders. For a
+//! tolerance of 1e-8 and five stages, this limit is 1.6e-6.
 //!
-//! The tangents and the adjoints of the stages solve a linear system with the *exact* Jacobians of the stages, which
-//! are evaluated once. An iteration that is preconditioned by the factors of the step solves this system up to rounding
-//! errors. The matrix is block triangular over the copies, which are solved one after another, so products with the
-//! derivatives of the rates are needed only once per copy. The backward pass uses the stages of the forward pass.
+//! The tangents and the adjoints of the stages solve a linear system with the *exact* Jacobians of the stages. These
+//! Jacobians are evaluated once. An iteration that is preconditioned by the factors of the step solves this system up
+//! to rounding errors. The matrix is block triangular over the copies, so the copies are solved one after another.
+//! Products with the derivatives of the rates are therefore needed only once per copy. The backward pass uses the
+//! stages of the forward pass.
 //!
 //! The same stages also solve equations `F(t, y, y′) = 0`. The module `implicit` describes the differences.
 //!
@@ -33,10 +35,10 @@ const ITERATIONS: usize = 14;
 /// continue until only rounding errors remain.
 const REFINEMENTS: usize = 60;
 
-/// The number of Newton iterations from which on the next step may not be longer than this step.
+/// If a step takes at least this many Newton iterations, the next step may not be longer.
 const SLOW: usize = 8;
 
-/// The largest share of the tolerance that the remaining error of Newton's method may take.
+/// The remaining error of Newton's method may be at most this share of the tolerance.
 const SETTLED: f64 = 1e-3;
 
 pub(super) struct Radau<'a> {
@@ -107,7 +109,7 @@ simd_fn! {
         }
     }
 
-    /// Updates the largest absolute value in each lane with a set of rows. A NaN is preserved.
+    /// Updates the largest absolute value so far in each lane from a set of rows. A NaN is preserved.
     fn peak, peak_fn = <V>(most: &mut [f64], rows: &[f64]) {
         let lanes = most.len();
         for row in rows.chunks_exact(lanes) {
@@ -118,8 +120,8 @@ simd_fn! {
         }
     }
 
-    /// Computes a polynomial without a constant term at `1 + node · ratio`, minus its value at 1. The rows are the
-    /// coefficients, starting with the first power.
+    /// Evaluates a polynomial without a constant term at `1 + node · ratio`, and subtracts its value at 1. The rows are
+    /// the coefficients, starting with the first power.
     fn continued, continued_fn = <V>(out: &mut [f64], coefficients: &[f64], node: f64, ratio: &[f64]) {
         let lanes = ratio.len();
         out.fill(0.0);
@@ -207,8 +209,8 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Solves with the matrix of Newton's method, or with its transpose. `change` contains the right-hand side and
-    /// receives the solution.
+    /// Solves a linear system with the matrix of Newton's method or its transpose. `change` contains the right-hand
+    /// side and receives the solution.
     fn precondition(&mut self, transposed: bool) {
         let (method, simd) = (self.method, self.simd);
         let size = self.change.len() / method.stages;
@@ -506,8 +508,9 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Computes products of the weights of the stages with derivatives of the rates: with respect to the states
-    /// separately for each stage, and with respect to the parameters as a total.
+    /// Multiplies the weights of the stages by the derivatives of the rates. For derivatives with respect to the
+    /// states, the function keeps a separate result for each stage. For derivatives with respect to the parameters, it
+    /// adds the results of all stages.
     fn products(
         &mut self,
         system: &mut dyn Differentiable,

@@ -3,15 +3,14 @@
 //!
 //! The solver takes Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical Optimization*,
 //! sections 4.1 and 11.2). Near a regular root, these are Newton steps. If the equations are the stationarity
-//! conditions of a maximum whose objective is known, the solver instead halves Newton steps until the objective
-//! increases. The derivatives of the root follow from the implicit function theorem, so they do not depend on the
-//! iteration.
+//! conditions of a known objective, the solver instead halves Newton steps until the objective increases. The
+//! derivatives of the root follow from the implicit function theorem, so they do not depend on the iteration.
 
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// The ratio of ‖f‖² after a Newton step to ‖f‖² before it above which rounding is assumed to limit the step. Near a
-/// root of any order, the ratio is smaller.
+/// If ‖f‖² after a Newton step is more than this fraction of ‖f‖² before the step, rounding is assumed to limit the
+/// step. Near a root of any order, the fraction is smaller.
 const SHARPER: f64 = 0.25;
 
 const SHORTEST: f64 = 1e-6;
@@ -26,9 +25,9 @@ pub struct Root {
     pub unknowns: usize,
     /// The number of parameters.
     pub parameters: usize,
-    /// The largest error of an equation at a root. If the system has an objective, this number instead limits the
-    /// length of the last step, relative to one plus the length of the vector of unknowns. The size of the equations is
-    /// not used in this case, because they may have any scale.
+    /// The largest error of an equation at a root. If the system has an objective, its equations may have any scale, so
+    /// the tolerance does not apply to the equations. Instead, it limits the length of the last step, relative to one
+    /// plus the length of the vector of unknowns.
     pub tolerance: f64,
     /// The largest number of steps.
     pub max_steps: u64,
@@ -37,8 +36,8 @@ pub struct Root {
 struct Search {
     y: Vec<f64>,
     f: Vec<f64>,
-    /// The last value of the objective and the share of the Newton step that is taken, as long as the steps use the
-    /// objective.
+    /// The last value of the objective, and the share of the Newton step to take. It is `None` when the steps no longer
+    /// use the objective.
     objective: Option<f64>,
     part: f64,
     radius: f64,
@@ -138,9 +137,9 @@ impl Root {
         }
     }
 
-    /// Computes the derivatives of the roots `y` along the direction in the second copy of the arguments, and writes
-    /// them to the `unknowns` rows of the result. The system has two copies, and the rates of the second copy are the
-    /// derivatives of the rates of the first copy.
+    /// Computes the derivatives of the roots `y` along a direction, and writes them to the `unknowns` rows of the
+    /// result. The second copy of the arguments contains the direction. The system has two copies, and the rates of the
+    /// second copy are the derivatives of the rates of the first copy.
     pub fn tangent(
         &self,
         system: &mut dyn System,
@@ -162,9 +161,9 @@ impl Root {
         factors.solve(system.simd(), out, lanes, false);
     }
 
-    /// Computes products of `weights` with the derivatives of the roots `y` with respect to the first copy of the
-    /// arguments. `weights` has `copies · unknowns` rows. If there are two copies, `y` contains the roots followed by
-    /// their tangents.
+    /// Multiplies `weights` by the derivatives of the roots `y` with respect to the first copy of the arguments.
+    /// `weights` has `copies · unknowns` rows. If there are two copies, `y` contains the roots followed by their
+    /// tangents.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

@@ -5,12 +5,12 @@ use std::ops::Range;
 use super::Differentiable;
 use super::ode::{Arguments, Attempt, Front, Ode};
 
-/// The largest number of values that are stored for the accepted steps of one lane. They take 32 MiB. A lane that needs
-/// more has no gradient.
+/// The largest number of values that are stored for the accepted steps of one lane. They take 32 MiB. If a lane needs
+/// more values, it has no gradient.
 const KEPT: usize = 1 << 22;
 
-/// The number of stored values, over all lanes together, up to which the trajectory also stores stages that can be
-/// recomputed. They take 16 MiB.
+/// The trajectory also stores stages that can be recomputed, as long as all lanes together have at most this many
+/// stored values. They take 16 MiB.
 const STAGED: usize = 1 << 21;
 
 /// The number of rows before the states. These rows contain the clock, the length, the interval, and whether the
@@ -93,7 +93,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// Returns which lanes count: those that did not fail and have a nonzero weight.
+/// Returns, for each lane, whether it contributes. A lane contributes if it did not fail and has a nonzero weight.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -106,10 +106,9 @@ fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
 }
 
 impl Ode {
-    /// Computes the products of `weights` with the derivatives of the result of [`solve`](Self::solve) along this
-    /// trajectory, with respect to the first copy of the arguments. `weights` has `copies · results` rows, and the
-    /// returned products have `arguments` rows. The products of a lane that failed are NaN, unless all its weights are
-    /// 0.
+    /// Multiplies `weights` by the derivatives of the result of [`solve`](Self::solve) with respect to the first copy
+    /// of the arguments, along this trajectory. `weights` has `copies · results` rows, and the returned products have
+    /// `arguments` rows. If a lane failed, its products are NaN, unless all its weights are 0.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,

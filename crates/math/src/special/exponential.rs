@@ -37,8 +37,8 @@ pub fn log1m_inv_logit(x: f64) -> f64 {
     if x.is_nan() { x } else { -log1p_exp(x) }
 }
 
-/// Returns `log x` for a finite `x >= 1` as a sum of two numbers, the nearest number and the remainder. Together they
-/// have 30 digits.
+/// Returns `log x` for a finite `x >= 1` as a sum of two numbers: the number nearest to the logarithm, and the
+/// remainder. Together they have 30 digits.
 pub fn log_parts(x: f64) -> (f64, f64) {
     const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
     // Write x = 2^k m with m near 1. The series of log m = 2 atanh((m - 1) / (m + 1)) then converges fast.
@@ -153,8 +153,8 @@ pub fn lambert_wm1(x: f64) -> f64 {
     fritsch(x, if p < 1.0 { near } else { l - ll + ll / l })
 }
 
-/// Returns `sqrt(2 (e x + 1))`, in powers of which the function is expanded about its branch point. Returns NaN for `x
-/// < -1/e`.
+/// Returns `sqrt(2 (e x + 1))`, or NaN for `x < -1/e`. Near its branch point, Lambert's W function is a power series in
+/// this distance.
 fn branch_distance(x: f64) -> f64 {
     const E_REST: f64 = 1.4456468917292502e-16;
     let above = libm::fma(E, x, 1.0) + E_REST * x;
@@ -167,12 +167,13 @@ fn branch_distance(x: f64) -> f64 {
     (2.0 * above).sqrt()
 }
 
-/// The distance below which the series is as precise as the iteration. At larger distances, the iteration has full
-/// precision.
+/// The series is used for distances below this value, where it is as precise as the iteration. At larger distances, the
+/// iteration has full precision.
 const BRANCH_REACH: f64 = 0.25;
 
-/// Returns Lambert's W function near its branch point by a series. Negative distances select the lower branch (Corless,
-/// Gonnet, Hare, Jeffrey and Knuth 1996, equation 4.22, with the coefficients of its recurrences 4.23 and 4.24).
+/// Returns Lambert's W function near its branch point by a series. Negative distances select the lower branch. The
+/// source is Corless, Gonnet, Hare, Jeffrey and Knuth (1996), equation 4.22, with coefficients from the recurrences
+/// 4.23 and 4.24.
 fn branch_series(p: f64) -> f64 {
     const TERMS: [f64; 24] = [
         -1.0,

@@ -3,11 +3,12 @@
 use super::{erfc, lbeta, lgamma};
 use std::f64::consts::PI;
 
-/// The smallest argument for which Stirling's series around the maximum is used for the prefactors.
+/// The smallest argument for which the prefactors are computed by Stirling's series around the maximum.
 pub(super) const LARGE: f64 = 8.5;
-/// The smallest parameter for which the incomplete gamma function is expanded around its transition (Temme 1979).
+/// For parameters of at least this size, the incomplete gamma function is computed by an expansion around its
+/// transition (Temme 1979).
 pub(super) const HUGE: f64 = 1e6;
-/// The relative change below which series and continued fractions stop.
+/// Series and continued fractions stop when the relative change is below this value.
 const TOLERANCE: f64 = 1e-17;
 /// The largest number of terms. It exceeds the square root of every parameter below `HUGE`.
 const MAX_STEPS: usize = 100_000;

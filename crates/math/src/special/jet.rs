@@ -1,5 +1,5 @@
-//! Numbers with their derivatives with respect to two parameters, up to second order. Functions of shape parameters are
-//! computed as series or continued fractions of such numbers, which differentiates every term.
+//! Numbers with their derivatives with respect to two parameters, up to second order. To differentiate a function with
+//! respect to its shape parameters, the code evaluates its series or continued fraction with such numbers.
 
 use super::incomplete::{HUGE, LARGE, log1p_minus, stirling};
 use super::{digamma, lbeta, lgamma, log1m_exp, log1p_exp, trigamma};
@@ -102,7 +102,7 @@ impl Jet {
         }
     }
 
-    /// Returns the logarithms of both tails if the value is at a bound. All derivatives are 0 there.
+    /// Returns the logarithms of both tails for a value at one of its bounds, where all derivatives are 0.
     fn bounds(lower: bool) -> (Self, Self) {
         let (none, all) = (Self::constant(f64::NEG_INFINITY), Self::constant(0.0));
         if lower { (none, all) } else { (all, none) }
@@ -178,12 +178,12 @@ impl Mul<f64> for Jet {
     }
 }
 
-/// The largest shape for which the continued fraction is used around the median. The number of steps there grows with
-/// the square root of the shape.
+/// The largest shape for which the continued fraction is used around the median. Around the median, the number of steps
+/// grows with the square root of the shape.
 const LARGEST_SHAPE: f64 = 1e12;
 
 /// Returns the largest number of steps for parameters of size `a`. Far from the median, a series or continued fraction
-/// converges in fewer steps. One that exceeds the limit does not converge.
+/// converges in fewer steps. If it needs more steps than this limit, it does not converge.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()
@@ -193,8 +193,8 @@ fn most_steps(a: f64) -> usize {
     20_000 + around_the_median as usize
 }
 
-/// A stopping rule that takes some further steps after the value has converged. The derivatives converge later than the
-/// value, by a power of the number of steps.
+/// A stopping rule that takes some further steps after the value has converged, because the derivatives converge later
+/// than the value. Their errors are larger by a power of the number of steps.
 #[derive(Default)]
 struct Convergence {
     steps: usize,
@@ -211,8 +211,8 @@ impl Convergence {
     }
 }
 
-/// Evaluates a continued fraction from its first factors by Lentz's method. `step` returns the numerator and the
-/// denominator of each further factor.
+/// Evaluates a continued fraction by Lentz's method. `start` contains the first factors. `step` returns the numerator
+/// and the denominator of each further factor.
 fn lentz(start: [Jet; 3], most: usize, step: impl Fn(f64) -> (Jet, Jet)) -> Jet {
     let [mut h, mut c, mut d] = start;
     let mut done = Convergence::default();

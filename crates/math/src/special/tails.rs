@@ -1,4 +1,4 @@
-//! Integrals of peaked densities. They serve for the tails of distributions that have no series or continued fraction.
+//! Integrals of peaked densities, for the tails of distributions without a known series or continued fraction.
 
 use super::{log_phi, log1m_exp};
 use std::f64::consts::PI;
@@ -33,8 +33,8 @@ pub fn gauss(f: impl Fn(f64) -> f64, a: f64, b: f64, panels: usize) -> f64 {
 }
 
 /// Calls `visit` with the points and weights of the ten-point Gauss-Legendre rule on panels of growing width. The first
-/// panel starts at 0 and has the width `scale`. The last panel ends at `end`, or earlier if `visit` reports for all
-/// points of a panel that the remainder is negligible.
+/// panel starts at 0 and has the width `scale`. The last panel ends at `end`. The function stops earlier if `visit`
+/// reports, for all points of a panel, that the remainder is negligible.
 fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
     let (mut from, mut width) = (0.0, scale);
     while from < end {
@@ -57,7 +57,7 @@ fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
     }
 }
 
-/// The logarithm of the share of the largest contribution below which a contribution is negligible.
+/// A contribution is negligible if the logarithm of its ratio to the largest contribution is below this value.
 const NOTHING: f64 = -42.0;
 
 /// Returns the logarithm of the skew normal distribution function with shape `a` at `z`.

@@ -2,15 +2,16 @@
 
 use std::f64::consts::PI;
 
-/// The time below which the series of images of the starting point converges faster than the Fourier series.
+/// For times below this value, the series over mirror images of the starting point converges faster than the Fourier
+/// series.
 const SHORT: f64 = 0.4;
 
-/// The number of terms after which further terms are negligible, in either series.
+/// The number of terms that are summed in either series. Further terms are negligible.
 const TERMS: i32 = 9;
 
-/// Returns the density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through
-/// 0, with its derivatives of the given orders with respect to `w`. All results are scaled: their values are the
-/// returned values times the exponential of the returned number.
+/// Consider a Wiener process that starts at `w` and leaves the interval (0, 1) through 0. The function evaluates the
+/// density of the exit time at `x`, and returns its derivatives of the given orders with respect to `w`. The results
+/// are scaled: multiply them by the exponential of the returned number.
 fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) {
     if x < SHORT {
         let root = x.sqrt();
@@ -59,8 +60,8 @@ fn legal(x: f64, w: f64) -> bool {
     x > 0.0 && x.is_finite() && w > 0.0 && w < 1.0
 }
 
-/// Returns the logarithm of the density of an exit time at `x`, or NaN for `x <= 0`. It is the time at which a Wiener
-/// process that starts at `w` in (0, 1) leaves this interval through 0.
+/// Returns the logarithm of the density, at `x`, of the time at which a Wiener process leaves the interval (0, 1)
+/// through 0. The process starts at `w` in (0, 1). Returns NaN for `x <= 0`.
 pub fn log_wiener(x: f64, w: f64) -> f64 {
     if !legal(x, w) {
         return f64::NAN;

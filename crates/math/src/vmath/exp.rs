@@ -48,8 +48,8 @@ pub fn exp<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
-/// Returns `e^x` for `x <= 0`. Below -708, where `e^x` is close to `2^-1022`, the result is 0. The function is cheaper
-/// than [`exp`]. The error is below 1 ulp.
+/// Returns `e^x` for `x <= 0`. Below -708, where `e^x` is close to `2^-1022`, the result is 0. Otherwise the error is
+/// below 1 ulp. The function is cheaper than [`exp`].
 #[inline(always)]
 pub fn exp_of_negative<V: F64x8>(x: V) -> V {
     let least = V::splat(-708.0);

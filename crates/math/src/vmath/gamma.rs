@@ -185,8 +185,8 @@ pub fn trigamma<V: F64x8>(x: V) -> V {
     }
 }
 
-/// Returns `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`. For large x, both terms have the size of `x log x`, and
-/// the function uses the difference of the two Stirling series.
+/// Returns `log Γ(x + n) − log Γ(x)` for `x > 0` and `n ≥ 0`. For large x, both terms are of the order of `x log x` and
+/// would cancel, so the function uses the difference of the two Stirling series.
 #[inline(always)]
 pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     let s = x + n;
@@ -264,7 +264,7 @@ pub fn trigamma_step<V: F64x8>(x: V, n: V) -> V {
 }
 
 /// Returns the logarithm of the beta function for `a, b >= 0`. For arguments up to 1e3, the absolute error is below
-/// 1e-14 times `1 + |result|`. Cancellation does not increase the error if both arguments are large.
+/// 1e-14 times `1 + |result|`. If both arguments are large, the function avoids cancellation.
 #[inline(always)]
 pub fn lbeta<V: F64x8>(a: V, b: V) -> V {
     let p = a.min(b);

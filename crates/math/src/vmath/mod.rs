@@ -2,10 +2,10 @@
 //!
 //! Each function is generic over [`F64x8`] and `#[inline(always)]`, for use in kernels that
 //! [`simd_fn!`](crate::simd_fn) compiles. The module [`slices`] contains versions that process whole slices. Every
-//! function treats signed zeros, infinities, NaN, subnormal numbers and overflow as the C library does. The
-//! documentation of a function states the largest error that was observed on the vector levels in comparison with
-//! 60-digit references. The unit (ulp) is a unit in the last place of the result. On processors without fused
-//! multiply-add, the scalar level may be worse by one ulp.
+//! function treats signed zeros, infinities, NaN, subnormal numbers and overflow as the C library does. Errors were
+//! measured on the vector levels against references with 60 digits, and the documentation of each function states the
+//! largest error. The unit (ulp) is a unit in the last place of the result. On processors without fused multiply-add,
+//! the scalar level may be worse by one ulp.
 //!
 //! The script `tools/coefficients.py` computes the coefficients of the polynomials by Chebyshev fits.
 

@@ -1,8 +1,8 @@
 //! Special functions on sixteen `f32` lanes.
 //!
-//! The documentation of a function states the largest error that was observed on the vector levels in comparison with
-//! double precision. The unit (ulp) is a unit in the last place of the result. Infinities and NaN are treated as in the
-//! C library.
+//! Errors were measured on the vector levels against results in double precision, and the documentation of each
+//! function states the largest error. The unit (ulp) is a unit in the last place of the result. Infinities and NaN are
+//! treated as in the C library.
 
 use crate::simd::F32x16;
 
@@ -161,7 +161,7 @@ pub fn digamma<V: F32x16>(x: V) -> V {
 /// Returns Γ(x + s) / Γ(x) for x > 0 and s in [0, 1].
 ///
 /// For x below 6, the function multiplies six factors (x + j) / (x + s + j). For larger x, it uses the difference of
-/// two Stirling series, where log(1 + s/y) is computed by an odd series so that no digits cancel for large x.
+/// two Stirling series. An odd series computes log(1 + s/y), so that no digits cancel for large x.
 #[inline(always)]
 pub fn gamma_ratio<V: F32x16>(x: V, s: V) -> V {
     let six = V::splat(6.0);

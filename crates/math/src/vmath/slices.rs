@@ -1,7 +1,7 @@
 //! The vector functions on slices, `out[i] = f(x[i])`, at a chosen SIMD level.
 //!
-//! Slices of unequal length are processed up to the length of the shortest slice. If the length is not a multiple of
-//! eight, the remaining elements cost one more vector.
+//! If the slices have unequal lengths, the functions stop at the end of the shortest slice. If the length is not a
+//! multiple of eight, the remaining elements cost as much as a full vector.
 
 use crate::simd::{F64x8, LANES};
 

@@ -45,8 +45,8 @@ const HALF_PI: [f64; 3] = [
     2.022_266_248_795_950_6e-21,
 ];
 const HALF_PI_LOW: f64 = 6.123233995736766e-17;
-/// The smallest absolute value of an argument that the scalar routine handles. That routine reduces the argument with
-/// several words.
+/// Arguments whose absolute value is at least this large are handled by the scalar routine, which reduces the argument
+/// with several words.
 const LARGE: f64 = 1e6;
 
 /// Returns the sine and the cosine of `x - n pi/2` for the nearest integer `n`, and `n mod 4`, for `|x| <= LARGE`.

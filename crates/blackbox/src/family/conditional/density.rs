@@ -63,7 +63,7 @@ impl Family for Conditional {
         out
     }
     /// For a local parameter, the marginal variance is the variance of its conditional mean plus the mean of its
-    /// conditional variance, over the global parameters. The function returns the square root.
+    /// conditional variance. The global parameters vary in both terms. The function returns the square root.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let nodes = nodes(self.globals.len());
         let each: Vec<Vec<f64>> = nodes
@@ -266,8 +266,8 @@ impl Family for Conditional {
         });
         self.arrange(blocks, &mut out);
     }
-    /// Uses the Fisher information at the mean of the global parameters. Terms that couple different features, or
-    /// different regression coefficients of one column, are omitted.
+    /// Uses the Fisher information at the mean of the global parameters. It omits the terms that couple different
+    /// features, and the terms that couple different regression coefficients in a column.
     fn precondition(
         &self,
         omega: &[f64],

@@ -144,9 +144,9 @@ impl Conditional {
         out
     }
 
-    /// Computes the derivatives with respect to the noise of a block, starting with the noise of the global parameters,
-    /// from the given derivatives with respect to the draws of the global and the local parameters. If `stretched` is
-    /// set, the result includes the derivatives of the log Jacobian.
+    /// Computes the derivatives with respect to the noise of a block, from the given derivatives with respect to the
+    /// draws. In the result, the global parameters come first. If `stretched` is set, the result includes the
+    /// derivatives of the log Jacobian.
     pub(super) fn pulled(
         &self,
         omega: &[f64],

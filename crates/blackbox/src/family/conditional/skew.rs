@@ -2,19 +2,20 @@
 //!
 //! The function `h(ε) = (e^(gε) − e^(g²/2)) / g` maps standard normal noise to a shifted lognormal variable with mean
 //! zero, and converges to ε for g → 0. Its variance is `e^(g²) (e^(g²) − 1) / g²`. Its skewness is `(e^(g²) + 2)
-//! √(e^(g²) − 1)`, which is about 3g. A conditional distribution in a generalised linear model is often skewed, and a
-//! shifted lognormal with the same skewness also has nearly the same kurtosis: for a skewness of 3g, it is 16 g² for a
-//! shifted lognormal and 18 g² for a log gamma. One number per local parameter therefore removes most of the divergence
-//! of a Gaussian. The logarithm of the slope of h is gε, which has mean zero, so the entropy does not depend on g.
+//! √(e^(g²) − 1)`, which is about 3g. A conditional distribution in a generalised linear model is often skewed. A
+//! shifted lognormal with the same skewness also has nearly the same kurtosis. For example, if the skewness is 3g, the
+//! excess kurtosis is 16 g² for a shifted lognormal and 18 g² for a log gamma. Adding one number per local parameter to
+//! a Gaussian therefore removes most of its divergence from the posterior. The logarithm of the slope of h is gε, which
+//! has mean zero, so the entropy does not depend on g.
 
 use jensen_math::vmath as vm;
 
 use crate::family::globals::{load, store};
 use crate::family::rows::{LaneRow, Rows, WIDTH};
 
-/// The absolute value of g below which power series replace quotients whose numerators cancel. Just above this value,
-/// the quotients and their first derivatives with respect to g have 13 correct digits, and their second derivatives
-/// have 11.
+/// If |g| is below this value, power series replace the quotients, because their numerators would cancel. Just above
+/// this value, the quotients and their first derivatives with respect to g have 13 correct digits, and their second
+/// derivatives have 11.
 const SMALL: f64 = 1e-3;
 const SMALL_IN_DERIVATIVES: f64 = 0.05;
 

@@ -49,7 +49,7 @@ impl Steps {
     }
 }
 
-/// Returns the number of parameters of an affine map, which are a matrix by rows followed by a shift.
+/// Returns the number of parameters of an affine map. The parameters are a matrix, stored by rows, and then a shift.
 pub(super) fn affine_len(inputs: usize, outputs: usize) -> usize {
     outputs * (inputs + 1)
 }
@@ -157,9 +157,9 @@ impl Layer {
         }
     }
 
-    /// Computes derivatives with respect to the coordinates that the layer reads, from derivatives with respect to the
-    /// log scales and the shifts. Adds the derivatives with respect to the parameters of the layer to `out`, which
-    /// begins at the layer.
+    /// Computes derivatives with respect to the inputs of the layer, from derivatives with respect to the log scales
+    /// and the shifts. Also adds the derivatives with respect to the layer's parameters to `out`, whose first element
+    /// belongs to this layer.
     pub(super) fn back(
         &self,
         omega: &[f64],

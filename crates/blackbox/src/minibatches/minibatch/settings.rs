@@ -21,16 +21,16 @@ pub struct MinibatchSettings {
     pub batch: usize,
     /// The number of draws in each iteration.
     pub draws: usize,
-    /// The number of epochs that use the naive estimator before an estimator with a table continues. It is at least 1,
-    /// because the last of these epochs fills the table.
+    /// The number of epochs at the beginning that use the naive estimator, if the chosen estimator has a table. It is
+    /// at least 1, because the last of these epochs fills the table.
     pub warm_up: u64,
     /// The number of iterations between two anchors of the `joint-svrg` estimator. `None` means one epoch.
     pub refresh: Option<u64>,
-    /// The settings of the stopping rule, which compares the average of the iterates with the best average so far.
+    /// The settings of the stopping rule.
     pub judge: Option<Judge>,
-    /// The settings for tracing the variance of gradients. The variance is traced for every estimator that suits the
-    /// records. Each estimator has its own table along the same iterates, which needs memory and one evaluation per
-    /// iteration. These evaluations do not count as oracle calls.
+    /// The settings for tracing the variance of gradients. The run measures the variance of every estimator that suits
+    /// the records, at the same iterates. Each estimator with a table needs additional memory and one more evaluation
+    /// per iteration. These evaluations do not count as oracle calls.
     pub variance: Option<VarianceSettings>,
     /// The largest number of bytes for the table, the optimiser and scratch memory together.
     pub memory_limit: Option<u64>,
@@ -39,15 +39,15 @@ pub struct MinibatchSettings {
 /// The stopping rule. It compares the averages of segments of iterations on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// The number of iterations in a segment. The default is the smallest number of whole epochs that contain at least
-    /// 500 iterations and cost at least as much as the comparison at the end of the segment.
+    /// The number of iterations in a segment. By default, a segment is the smallest number of whole epochs that have at
+    /// least 500 iterations in total and cost at least as much as the comparison at the end of the segment.
     pub window: Option<u64>,
     /// The number of draws per comparison. Each draw is evaluated on all records.
     pub draws: usize,
     /// The tolerance for the gain of the ELBO, in nats.
     pub tolerance: f64,
-    /// Whether convergence requires a second-order polish that finds no more gain than the tolerance. The polish costs
-    /// many passes over all records.
+    /// Whether a second-order polish must confirm convergence. The polish confirms it if the remaining gain is within
+    /// the tolerance. The polish costs many passes over all records.
     pub certify: bool,
 }
 

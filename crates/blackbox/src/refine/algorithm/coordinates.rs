@@ -17,8 +17,8 @@ use crate::refine::whitening;
 use jensen_run::Algorithm;
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Changes to coordinates in which the recorded particles have unit variances. If there is no recording, the
-    /// function uses the current particles.
+    /// Changes to coordinates in which the recorded particles have unit variances. If no particles have been recorded,
+    /// the function uses the current particles.
     pub(super) fn whiten(&mut self, state: &mut RefineState) {
         let lanes = state.particles.lanes();
         let seen = match state.recording.x.is_empty() {
@@ -78,8 +78,8 @@ impl<D: LogDensity> Refine<'_, D> {
     /// one at which the density is steepest. Chains return most slowly from such particles. With random starts, most
     /// chains would begin in the middle, and they would agree before any of them reached the end of a long arm or
     /// another mode. In tests with random starts, a curved posterior passed although the standard deviation of its arms
-    /// was 0.58 times the correct value. A posterior with two modes also passed although the smaller mode had only half
-    /// its share.
+    /// was 0.58 times the correct value. A posterior with two modes also passed, although only half as many draws as
+    /// necessary were in the smaller mode.
     pub(super) fn collapse(&self, state: &mut RefineState) {
         let Ensemble {
             populations,

@@ -1,5 +1,4 @@
-//! The decision whether the draws of a finished stationary phase are draws of the posterior, and the choice of the next
-//! step.
+//! Decides whether the draws of a finished stationary phase represent the posterior, and chooses the next step.
 
 use jensen_density::LogDensity;
 use jensen_run::{Evidence, Status};
@@ -145,9 +144,9 @@ impl<D: LogDensity> Refine<'_, D> {
         )
     }
 
-    /// Distributes chains from other points (sets of `dim × count`) over the populations in turn. Each population
-    /// replaces half of its own chains by these chains. Once chains have moved between the other points and the rest,
-    /// populations with few such chains agree with populations with many.
+    /// Adds chains that start at other points (sets of `dim × count`) to the populations, one population after another.
+    /// Each population replaces half of its own chains by these chains. Some populations then have more of these chains
+    /// than others. The populations agree only after chains have moved between the other points and the draws.
     fn join(&mut self, state: &mut RefineState, elsewhere: &[Vec<f64>]) {
         let Ensemble {
             populations,
@@ -184,8 +183,8 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 
     /// Returns the largest relative standard error among the standard deviations of global parameters. All other
-    /// quantities depend on the tails of the global parameters, and an ESS that suffices for a normal distribution
-    /// leaves an error of 10 % in the standard deviations of global parameters with long tails. If a coordinate is the
+    /// quantities depend on the tails of the global parameters. For a global parameter with long tails, an ESS that
+    /// suffices for a normal distribution leaves an error of 10 % in the standard deviation. If a coordinate is the
     /// logarithm of a scale, the function uses the standard deviation of the scale itself, because the scale may often
     /// be near zero.
     fn vagueness(&self, state: &RefineState) -> f64 {

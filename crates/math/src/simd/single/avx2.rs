@@ -49,7 +49,8 @@ fn pow2(n: __m256) -> __m256 {
     v!(_mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased)))
 }
 
-/// Returns the sum of eight lanes, adding one half to the other until one number remains.
+/// Returns the sum of eight lanes. The function repeatedly adds one half of the lanes to the other half, until one
+/// number remains.
 #[inline(always)]
 pub(super) fn sum8(x: __m256) -> f32 {
     let x = v!(_mm_add_ps(
@@ -60,7 +61,8 @@ pub(super) fn sum8(x: __m256) -> f32 {
     v!(_mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x))))
 }
 
-/// Returns the largest of eight lanes, comparing one half with the other until one number remains.
+/// Returns the largest of eight lanes. The function repeatedly compares one half of the lanes with the other half,
+/// until one number remains.
 #[inline(always)]
 pub(super) fn largest8(x: __m256) -> f32 {
     let x = v!(_mm_max_ps(

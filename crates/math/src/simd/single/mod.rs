@@ -1,4 +1,4 @@
-//! Sixteen virtual `f32` lanes, the single-precision counterpart of [`F64x8`](super::F64x8).
+//! Sixteen virtual `f32` lanes. They are the single-precision counterpart of [`F64x8`](super::F64x8).
 //!
 //! One 512-bit register, two 256-bit registers and an array implement [`F32x16`]. A function that
 //! [`simd_fn!`](crate::simd_fn) compiles for the lanes `V` can use `V::Single` for its single-precision part (see
@@ -111,7 +111,8 @@ pub trait F32x16:
     /// Returns `yes` in lanes where the mask is true, and `no` in the other lanes.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Returns the sum of the lanes in a fixed order: one half is added to the other until one number remains.
+    /// Returns the sum of the lanes in a fixed order: the function repeatedly adds one half of the lanes to the other
+    /// half, until one number remains.
     #[inline(always)]
     fn sum(self) -> f32 {
         let x = self.to_array();

@@ -34,7 +34,7 @@ fn test(a: ScalarSingles, b: ScalarSingles, f: impl Fn(f32, f32) -> bool) -> [bo
     )
 }
 
-/// Rounds ties to even in a form that the compiler can vectorise.
+/// Rounds to the nearest integer, with ties to even, in a form that the compiler can vectorise.
 #[inline(always)]
 fn round_even(x: f32) -> f32 {
     const TWO_23: f32 = 8_388_608.0;

@@ -145,8 +145,8 @@ fn taylor<T: Number>(
     None
 }
 
-/// Returns 2F1 at x = 1 − y in (−0.6, 1). The function uses the hypergeometric series up to x = 1/2. For larger x it
-/// continues with Taylor series, each of which halves the distance to 1.
+/// Returns 2F1 at x = 1 − y in (−0.6, 1). For x up to 1/2, the code sums the hypergeometric series. For larger x, it
+/// continues from 1/2 with Taylor series, and each of them halves the distance to 1.
 fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option<(Local<T>, f64)> {
     let p = Parameters {
         values: [a, b, c].map(T::of),

@@ -1,7 +1,8 @@
 //! Generalised hypergeometric functions, with derivatives with respect to all arguments up to second order.
 //!
-//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. Where the series converges fast, the code sums its
-//! terms and their derivatives. If the terms cancel, the code sums the series again with twice as many digits.
+//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. For arguments at which this series converges fast, the
+//! code sums its terms and their derivatives. If the terms cancel, the code sums the series again with twice as many
+//! digits.
 //!
 //! | arguments | method |
 //! | --- | --- |
@@ -21,10 +22,10 @@ use self::number::{Number, Twofold};
 
 const TERMS: usize = 1_000_000;
 
-/// The ratio of the largest term to the sum above which the series is summed with more digits.
+/// If the largest term exceeds the sum by this factor, the series is summed again with more digits.
 const LOSS: f64 = 1e3;
 
-/// The ratio of the largest term to the sum above which even terms in double length yield no correct digits.
+/// If the largest term exceeds the sum by this factor, even terms in double length yield no correct digits.
 const TOO_LOSSY: f64 = 1e20;
 
 /// The value of the function and its derivatives with respect to the arguments a, b and z, in this order.
@@ -240,15 +241,15 @@ impl<'a, T: Number> Ratio<'a, T> {
     }
 }
 
-/// Returns the index of the term from which on no factor changes its sign.
+/// Returns the index of a term after which no factor changes its sign.
 fn settled(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .chain(b)
         .fold(3.0, |most, x| f64::max(most, 1.0 - x))
 }
 
-/// Sums the series. Returns the sum, and the ratio of the largest term to the sum (or to the value, for a derivative
-/// that is smaller than the value). Returns `None` if the series needs too many terms.
+/// Sums the series. Returns the sum, and the ratio of the largest term to the sum. For a derivative that is smaller
+/// than the value, the ratio is relative to the value. Returns `None` if the series needs too many terms.
 fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hypergeometric, f64)> {
     let mut terms = Ratio::<T>::new(a, b, z, order);
     let mut sum = terms.term.clone();
@@ -276,9 +277,9 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// Sums the terms up to `last`, after which they vanish. Returns `None` if the sum has no correct digits or needs too
-/// many terms. The terms are summed over a common denominator, so that a sum of short numbers is computed as exactly 0
-/// if its true value is 0.
+/// Sums a series that ends: all terms after `last` vanish. Returns `None` if the sum has no correct digits or needs too
+/// many terms. The terms are summed over a common denominator. If the arguments have few digits and the true value is
+/// 0, the computed sum is then exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
         return None;
@@ -304,8 +305,8 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     (value.is_finite() && loss(largest, value.abs()) < TOO_LOSSY).then_some(value)
 }
 
-/// Sums the terms up to the index after which they vanish, for derivatives of order 1 or 2. With respect to the
-/// parameters that make the terms vanish, the sum has no derivatives, and the function returns 0.
+/// Sums the terms up to `last` for derivatives of order 1 or 2. All later terms vanish. The sum has no derivatives with
+/// respect to the parameters that make these terms vanish, and the function returns 0 for them.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -395,8 +396,8 @@ fn agree(x: &Hypergeometric, y: &Hypergeometric) -> bool {
     close(x.value, y.value) && all(&x.first, &y.first) && all(&x.second, &y.second)
 }
 
-/// Computes the sum at z = 1, where Σb > Σa, with derivatives with respect to a and b. The derivatives with respect to
-/// z are computed from the function with shifted arguments.
+/// Computes the sum at z = 1 and its derivatives with respect to a and b. Requires Σb > Σa. The derivatives with
+/// respect to z are computed from the function with shifted arguments.
 fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let excess: f64 = b.iter().sum::<f64>() - a.iter().sum::<f64>();
@@ -532,8 +533,8 @@ mod tests {
         hypergeometric(a, b, z, 0).value
     }
 
-    /// The expected value is 1 + z a b / c + …, computed by hand. The lower parameter may have a pole beyond the last
-    /// term.
+    /// The expected value was computed by hand from 1 + z a b / c + …. The lower parameter may have a pole beyond the
+    /// last term.
     #[test]
     fn series_that_end_before_a_pole_have_values() {
         let close = |x: f64, y: f64| assert!((x - y).abs() <= 1e-15 * y.abs(), "{x} and {y}");

@@ -1,11 +1,11 @@
-//! Floating-point numbers of single and double length, so that the same code can sum both.
+//! Floating-point numbers of single and double length, with a common interface for the code that sums them.
 
 use std::ops::{Add, Div, Mul, Sub};
 
 pub(super) trait Number:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// The ratio of a term to the sum below which the term is negligible.
+    /// A term is negligible if its ratio to the sum is below this value.
     const EPSILON: f64;
     fn of(x: f64) -> Self;
     fn rounded(self) -> f64;
