@@ -368,11 +368,10 @@ fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
         Reason::new(
             format!(
                 "the KL divergence of the {} approximation is about {divergence:.2} nats, above the limit of \
-                 {limit:.2}: its standard deviations and tails may be wrong although k̂ is small",
+                 {limit:.2}: its standard deviations and tails may be wrong",
                 result.family
             ),
-            "Try a richer family, reparameterise, or resample the draws by importance weights \
-             (`--importance-resample`).",
+            "Use the default family and method, or reparameterise.",
         )
     })
 }

@@ -182,9 +182,9 @@ impl Fitted {
             verdict.against(Reason::new(
                 format!(
                     "the importance weights change the mean or the standard deviation of {name}, but the \
-                     effective sample size is too small to use them"
+                     number of effective draws is too small for weighted summaries"
                 ),
-                "Refine the draws (`--refine auto`), or use another family.",
+                "Use `--refine auto` and allow enough iterations and seconds to refine the draws, or use another family.",
             ));
         }
         // This check comes last, because the earlier checks describe the cause more precisely.

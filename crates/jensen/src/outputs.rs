@@ -171,7 +171,7 @@ impl Fitted {
         }
         if self.fit.starts.is_empty() && self.fit.best().family == FamilyKind::Conditional {
             remarks.push(
-                "Jensen did not search for other modes in this many dimensions; `--family sparse` does"
+                "Jensen did not search for other modes with this family; with `--family sparse` it does"
                     .to_owned(),
             );
         }

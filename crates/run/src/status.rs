@@ -110,7 +110,7 @@ impl Status {
             Self::Converged { .. } => "",
             Self::BudgetReached { limit, .. } => match limit {
                 Limit::Iterations(_) | Limit::Seconds(_) => {
-                    "Allow more iterations or seconds; `--resume` continues from the checkpoint."
+                    "Allow more iterations or seconds; a run with `--out` continues with `--resume`."
                 }
                 Limit::Draws(_) => {
                     "Allow more draws per evaluation, or accept the larger Monte-Carlo gap."
