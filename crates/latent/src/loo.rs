@@ -9,7 +9,7 @@ use crate::{Fit, LatentModel};
 /// Number of nodes of the quadrature over a linear predictor.
 const NODES: usize = 32;
 
-/// Smallest share of a predictor's precision that must remain after the removal of its own observation.
+/// When a predictor's own observation is removed, at least this share of the predictor's precision must remain.
 const LEFT: f64 = 1e-9;
 
 /// Computes log p(y_i | the other observations) at the fit's hyperparameters for each observation, in nats.

@@ -121,7 +121,7 @@ pub(crate) fn solve(factor: &Dense, b: &mut [f64]) {
     solve_lower_transposed(factor, b);
 }
 
-/// Gives reborrowing a name that does not require faer's trait at every use.
+/// Reborrows a matrix without an import of faer's trait wherever this is needed.
 trait Reborrow {
     fn rb_mut_view(&mut self) -> MatMut<'_, f64>;
 }

@@ -1,9 +1,9 @@
 //! Sparse linear algebra for priors that are given by their precision matrix.
 //!
-//! A = Q + WᵀΛW has the same pattern for every λ, so one fill-reducing ordering and one symbolic factorisation suffice.
-//! The memory is linear in the number of non-zeros of the factor. For an intrinsic prior with null space N (r columns),
-//! the factorisation of Q omits the rows and columns of r latent variables J. For orthonormal N, the determinant
-//! follows from `|Q_−J| = |Q|₊ |N_J|²`.
+//! A = Q + WᵀΛW has the same pattern for every λ, so the fill-reducing ordering and the symbolic factorisation are
+//! computed only once. The memory is linear in the number of non-zeros of the factor. For an intrinsic prior with null
+//! space N (r columns), the factorisation of Q omits the rows and columns of r latent variables J. For orthonormal N,
+//! the determinant follows from `|Q_−J| = |Q|₊ |N_J|²`.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ struct Terms {
     entry: Vec<usize>,
     /// The products `w_i w_j`.
     product: Vec<f64>,
-    /// The products again, but doubled off the diagonal, because an entry also represents its mirror image.
+    /// The same products, doubled for entries off the diagonal, because such an entry also stands for its mirror image.
     both: Vec<f64>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct SparseField {
     terms: Terms,
     symbolic: SymbolicCholesky<usize>,
     order: Order,
-    /// Position of every entry of A among the factor's values.
+    /// The index of every entry of A in the factor's values.
     position: Vec<usize>,
     /// The values of A. The factorisation overwrites them with the values of the factor.
     values: Vec<f64>,
@@ -284,8 +284,8 @@ impl SparseField {
         }
     }
 
-    /// Computes the variances `w A⁻¹ wᵀ` for the rows w of another design. The variances come from the selected inverse
-    /// if it contains the needed elements, and otherwise from one solve per row.
+    /// Computes the variances `w A⁻¹ wᵀ` for the rows w of another design. If the selected inverse contains the
+    /// elements that a row needs, they give the row's variance. Otherwise the row takes a solve.
     pub(crate) fn variances_of(&mut self, rows: &Design) -> Vec<f64> {
         self.invert();
         let latents = self.col_start.len() - 1;
@@ -396,7 +396,8 @@ impl SparseField {
         })
     }
 
-    /// Calls `f` for every stored entry of Q in order, with the element of the selected inverse at the same position.
+    /// Calls `f` for every stored entry of Q in order. `f` also receives the element of the selected inverse that is at
+    /// the same position as the entry.
     fn over_precision(&self, mut f: impl FnMut(usize, usize, f64)) -> Result<(), Error> {
         let q = &self.precision.matrix;
         for j in 0..q.cols {
@@ -596,7 +597,7 @@ fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// Finds r independent rows of the orthonormal N, by elimination with complete pivoting.
+/// Finds r linearly independent rows of the orthonormal matrix N by elimination with complete pivoting.
 pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     let mut work = null.clone();
     let n = work.rows;
@@ -632,7 +633,7 @@ pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     Ok(out)
 }
 
-/// Searches the graph for connected components along which Q is flat but which the given null space omits.
+/// Checks that the given null space covers every connected component of the graph whose level Q leaves undetermined.
 fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
     let n = q.cols;
     let mut component = vec![usize::MAX; n];
