@@ -131,7 +131,7 @@ pub struct Derived {
     pub name: String,
     /// The range of values.
     pub range: Range,
-    /// The value, in the table's units, that equals 1 in the model.
+    /// The value in the table's units that corresponds to 1 in the model.
     pub unit: f64,
 }
 

@@ -15,7 +15,7 @@ pub struct Setting {
     pub range: Range,
     /// The prior density on the natural scale.
     pub density: PriorDensity,
-    /// The value, in the table's units, that equals 1 in the model.
+    /// The value in the table's units that corresponds to 1 in the model.
     pub unit: f64,
 }
 
@@ -48,7 +48,8 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
         .collect()
 }
 
-/// Returns the values of all settings: elements of θ for free settings, and fixed values for the others.
+/// Returns the values of all settings. The values of free settings come from θ, and the other settings have fixed
+/// values.
 ///
 /// # Errors
 /// Fails if θ does not have one element per free setting, or if a value is outside its range.

@@ -19,7 +19,7 @@ impl Multinomial {
     }
 
     /// Returns the probabilities p_k for k < K, followed by p_K. The probability of the observed category is one minus
-    /// the sum of the others, which preserves small complements.
+    /// the sum of the others, so small values of this sum keep their relative accuracy.
     fn probabilities(&self, alpha: &[f64]) -> Vec<f64> {
         let mut p: Vec<f64> = alpha
             .iter()
@@ -65,7 +65,7 @@ impl Multinomial {
         self.probabilities(alpha).iter().all(|p| *p > 0.0)
     }
 
-    /// Computes the point at `t` on the path that is straight in φ′, which never leaves the domain.
+    /// Computes the point at `t` on a path that is straight in φ′. Such a path never leaves the domain.
     pub(crate) fn along(&self, alpha: &[f64], direction: &[f64], t: f64, out: &mut [f64]) {
         let p = self.probabilities(alpha);
         let last = p[self.size];
