@@ -1,4 +1,4 @@
-//! The unigram model, which has a single topic for all documents and serves as a baseline.
+//! The unigram model, a baseline with a single topic for all documents.
 
 use jensen_math::special::lgamma;
 
