@@ -129,7 +129,7 @@ pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> De
 /// Number of rows that are scaled and multiplied at a time. The scaled copy of these rows fits in the cache.
 const ROWS: usize = 1024;
 
-/// Computes the weighted Gram matrix Wᵀ diag(weight) W with both triangles, For a dense design, this takes N L²
+/// Computes the weighted Gram matrix Wᵀ diag(weight) W with both triangles. For a dense design, this takes N L²
 /// operations.
 pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     let mut out = Dense::zeros(latents, latents);
