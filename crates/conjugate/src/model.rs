@@ -120,7 +120,7 @@ pub trait ConjugateModel: Sync {
 
     /// Returns the amount that the units of the data add to the bound of all points, in nats. If the data are
     /// standardised but densities are reported in the original units, it is −Σ log of the scale of every known value.
-    /// This amount is the same for all models.
+    /// This amount does not depend on the fit.
     fn log_jacobian(&self) -> f64 {
         0.0
     }

@@ -8,8 +8,8 @@
 //! [`RecordDensity`](jensen_density::RecordDensity). Minibatch methods use them directly, and
 //! [`AllRecords`](jensen_density::AllRecords) turns them into ordinary densities for every other method.
 //! [`GaussianDropout`] is a [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) objective with noise in
-//! its features. Wang, Geffner and Domke (2024) use these models in their experiments: *Joint control variate for
-//! faster black-box variational inference*.
+//! its features. Wang, Geffner and Domke use these models in the experiments of *Joint control variate for faster
+//! black-box variational inference* (2024).
 //!
 //! The following example fits a logistic regression on minibatches, with a mean-field approximation:
 //!

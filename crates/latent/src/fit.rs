@@ -18,7 +18,7 @@ pub enum Solver {
     Opper,
     /// Coordinate ascent (Khan, Mohamed and Murphy 2012), which is available only for Gaussian processes.
     Coordinate,
-    /// Expectation maximisation with Jaakkola's bound, whose points of contact are the parameters.
+    /// Expectation maximisation, which optimises the points of contact of Jaakkola's bound.
     Em,
 }
 

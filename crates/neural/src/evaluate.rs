@@ -15,7 +15,7 @@ pub(crate) const LANES: usize = 500;
 pub struct BoundEstimate {
     /// The estimate of the bound, `likelihood − divergence`.
     pub bound: f64,
-    /// Standard error of `bound`, estimated from the variation between records and draws.
+    /// Standard error of `bound`. It includes the variation between records and the error of the draws.
     pub standard_error: f64,
     /// The mean of `E_q log p(x | z)`.
     pub likelihood: f64,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// the same names as those of the conjugate models.
 ///
 /// These policies prescribe a temperature, which is computed by the same functions as for conjugate models. Policies
-/// that infer a temperature are not available, because they need expectations that only conjugate models have. Unlike
-/// there, a schedule may go below 1.
+/// that infer a temperature are not available, because they need expectations that only conjugate models have. For
+/// auto-encoders, a schedule may go below 1.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temper {

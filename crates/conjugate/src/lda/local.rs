@@ -519,9 +519,9 @@ impl Solver {
     /// Makes the local step of a document whose temperature is inferred.
     ///
     /// The step begins with a few sweeps at the inverse temperature `first`. `rows` contains `exp(first (Elogβ − m))`.
-    /// It then alternates between two updates: r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]),
-    /// and sweeps at τ = Σ_m r_m s_m. The second term of the exponent is an upper bound, by Jensen's inequality, on the
-    /// log normaliser of the tempered likelihood of N tokens. This term is 0 at s = 1.
+    /// The step then alternates between two updates: r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v
+    /// E[β_kv^s]), and sweeps at τ = Σ_m r_m s_m. The second term of the exponent is an upper bound, by Jensen's
+    /// inequality, on the log normaliser of the tempered likelihood of N tokens. This term is 0 at s = 1.
     #[allow(clippy::too_many_arguments)]
     pub fn solve_local(
         &mut self,

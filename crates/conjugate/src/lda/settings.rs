@@ -117,8 +117,8 @@ pub struct LdaSettings {
     pub evaluations_per_pass: f64,
 }
 
-/// Returns whether a setting has the value that earlier versions, which lacked the setting, used. Such a setting is not
-/// written, so checkpoints of earlier versions can still be resumed.
+/// Returns whether a setting has its default value, which earlier versions without this setting always used. Such a
+/// setting is not written, so checkpoints of earlier versions can still be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }

@@ -587,8 +587,8 @@ impl Field {
         )
     }
 
-    /// Returns whether the field's determinant is that of a product of conditional densities. This determinant differs
-    /// from the determinant of Q if the flat directions depend on θ.
+    /// Returns whether the field's determinant is that of a product of conditional densities. For such a field, the
+    /// flat directions depend on θ, so this determinant differs from the determinant of Q.
     pub(super) fn is_oblique(&self) -> bool {
         matches!(self.family, FieldKind::Bym2 { .. })
     }

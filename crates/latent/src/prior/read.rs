@@ -11,7 +11,7 @@ use crate::{Dense, Design, Sparse};
 /// Says how a row refers to the latent variables of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
-    /// Each row has its own variable, including each new row.
+    /// Each row, including each new row, has its own variable.
     Own,
     /// The node of the row selects the variable.
     At(Index),

@@ -41,7 +41,7 @@ const LIMIT: usize = 4000;
 
 /// Default half width of the box, divided by half of the rows' range. With this width, the border does not affect
 /// processes with lengthscales of up to 2.2 times half of the range. With several coordinates, a wide box would need
-/// many functions, and the limit is 0.7.
+/// many functions. The default is then narrower and suffices for lengthscales of up to 0.7 times half of the range.
 const WIDE: f64 = 4.0;
 const WIDE_OF_SEVERAL: f64 = 2.0;
 
@@ -222,8 +222,8 @@ impl Spectral {
 }
 
 impl Builder<'_, '_> {
-    /// Builds a Gaussian process from basis functions. The default number of functions suits short lengthscales: the
-    /// prior gives a probability of a twentieth to shorter ones.
+    /// Builds a Gaussian process from basis functions. The default number of functions is chosen for the 5 % quantile
+    /// of the lengthscale's prior.
     pub(super) fn hsgp(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
         let known = self.known;
         let at_call = |message: String| known.error(&known.call.name.span, message);

@@ -20,10 +20,10 @@ use crate::{Error, PriorDensity};
 
 /// Limits on the number of nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s
 /// has entries up to 6 · 0.0017 n³ / s², where 0.0017 n³ is the generalised variance of the structure matrix. Rounding
-/// errors in these entries can exceed the information that a row contributes. For s = 1 and 10 000 nodes, the errors
-/// are 2e-6 of this information. For 30 000 nodes they are 6e-5, and the duality gap no longer reaches its tolerance.
-/// If a column would need more nodes, the walk has 2 000 nodes and is interpolated between them. Such a walk follows
-/// any smooth curve and allows standard deviations s as small as 0.003.
+/// errors in these entries can hide the information that a row contributes. For s = 1 and 10 000 nodes, the errors are
+/// 2e-6 of this information. For 30 000 nodes they are 6e-5, and the duality gap no longer reaches its tolerance. If a
+/// column would need more nodes, the walk has 2 000 nodes and is interpolated between them. Such a walk follows any
+/// smooth curve and allows standard deviations s as small as 0.003.
 const RW2: Between = Between::Interpolated {
     most: 10_000,
     instead: 2_000,
