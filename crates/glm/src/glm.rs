@@ -6,8 +6,8 @@ use jensen_density::{
 
 use crate::{Features, Link, Prior, ShapeError};
 
-/// A generalised linear model of records. Predictor k of record n is `Σ_p x_np z[o + p·K + k]`, where o is the offset
-/// at which the coefficients begin. The coordinates before this offset belong only to the prior.
+/// A generalised linear model of records. Predictor k of record n is `Σ_p x_np z[o + p·K + k]`. The coefficients begin
+/// at offset o. The coordinates before this offset belong only to the prior.
 ///
 /// Values include all normalising constants. For a batch of B records, each product with the features takes `2·B·P·K`
 /// flops per lane. For sparse features, P in this formula is the number of non-zero entries in a row.

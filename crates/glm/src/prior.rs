@@ -34,7 +34,7 @@ impl<P: Prior + ?Sized> Prior for Box<P> {
     }
 }
 
-/// A prior under which all coefficients are independent and standard normal.
+/// A prior that makes all coefficients independent and standard normal.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardNormal(
     /// The number of coordinates d.

@@ -222,8 +222,8 @@ impl Em<'_> {
             .unzip()
     }
 
-    /// Performs the M-step of the likelihood's parameters. Each free parameter moves to the value at which the
-    /// derivative of `Σ f` with respect to the parameter's logarithm is zero. If this full step does not lower the sum,
+    /// Performs the M-step of the likelihood's parameters. Each free parameter makes a full step, which sets the
+    /// derivative of `Σ f` with respect to the parameter's logarithm to zero. If this full step does not lower the sum,
     /// the parameter moves only part of the way.
     fn learn(&mut self, rows: &[RowPosterior], state: &mut State) -> Result<(), Error> {
         let width = self.width();

@@ -3,11 +3,11 @@
 //!
 //! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h, where h is the sum of
 //! the bound and the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes the posterior
-//! approximately standard normal in z. For one or two hyperparameters, the rule is the grid of integer z at which h is
-//! at most a few nats below its maximum. For three to eight, it is a central composite design, stretched along each
-//! axis and direction in which h falls slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson, Lindgren
-//! and Rue 2013). The posterior of the latent variables is a mixture of the Gaussian posteriors that were fitted at the
-//! points.
+//! approximately standard normal in z. For one or two hyperparameters, the rule is a grid. It contains the integer
+//! points z for which h is within a few nats of its maximum. For three to eight hyperparameters, the rule is a central
+//! composite design. The design is stretched along directions in which h falls slowly (Rue, Martino and Chopin 2009,
+//! section 6.5; Martins, Simpson, Lindgren and Rue 2013). The posterior of the latent variables is a mixture of the
+//! Gaussian posteriors that were fitted at the points.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,6 @@
 //! Learns hyperparameters by maximising the bound (empirical Bayes), or the sum of the bound and the log priors. The
-//! maximum of the sum is the posterior mode of the hyperparameters in unconstrained coordinates, at which
-//! [`integrate`](crate::integrate) starts.
+//! maximum of the sum is the posterior mode of the hyperparameters in unconstrained coordinates. The integration over
+//! hyperparameters ([`integrate`](crate::integrate)) starts there.
 //!
 //! By the envelope theorem, the total derivative of the bound with respect to θ at the dual optimum equals the partial
 //! derivative. This partial derivative is computed by the chain rule from the fit's [`Sensitivity`](crate::Sensitivity)

@@ -29,7 +29,7 @@ pub struct Autoencoder {
     data: Vec<f32>,
 }
 
-/// An error in the parts from which an auto-encoder is built.
+/// An error in the architecture or the weights of an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AutoencoderError {
     /// The architecture is invalid.

@@ -49,9 +49,9 @@ const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
 /// to half of the draws, and the estimate is `1 / mean of q(z) / p(x, z)` over the other half. The estimator is
 /// suitable only for few latent dimensions, because its variance grows quickly with their number.
 ///
-/// The chains begin at draws from the records' codes if there are codes, and otherwise at draws from the prior. If a
-/// posterior has several modes, chains that begin at the prior may stay in modes with little weight for a long time.
-/// The estimate is then too low.
+/// If the records have codes, the chains begin at draws from these codes. Otherwise they begin at draws from the prior.
+/// If a posterior has several modes, chains that begin at the prior may stay in modes with little weight for a long
+/// time. The estimate is then too low.
 ///
 /// # Panics
 /// Panics if the codes have the wrong extents, which is a bug in the caller.

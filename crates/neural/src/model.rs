@@ -123,7 +123,7 @@ impl std::fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 impl Architecture {
-    /// Returns the architecture of the paper, in which each network has one hidden layer of tanh units.
+    /// Returns the architecture of the paper. Each network has one hidden layer of tanh units.
     pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
         Self {
             observation: Observation::new(width, likelihood),
@@ -394,7 +394,7 @@ impl LocalModel for Decoder {
 
 const HEADS: f32 = 0.1;
 
-/// Number of records from which the initial biases of the decoder are computed. They are spread over all records.
+/// The initial biases of the decoder are computed from this many records, which are spread over all records.
 const LOOKED_AT: usize = 10_000;
 
 fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {

@@ -34,7 +34,8 @@ pub struct Contrast {
     pub from: Frame,
     /// The second table, in which the column is changed.
     pub to: Frame,
-    /// The divisor. For slopes it is the difference in the column between the two tables, and otherwise it is 1.
+    /// The divisor. For slopes, it is the amount by which the column differs between the two tables. For other effects
+    /// it is 1.
     pub step: f64,
 }
 
@@ -341,7 +342,7 @@ fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, Fr
     (0..points).map(labelled).collect()
 }
 
-/// Returns the value that a column has while another column varies, which is its mean or its first level.
+/// Returns the mean or the first level of a column. The column has this value while another column varies.
 fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     match (column, change) {
         (FrameColumn::Numbers(x), Change::Number) => FrameColumn::Numbers(vec![mean(&present(x))]),

@@ -50,7 +50,7 @@ pub enum Value {
 /// Evaluates expressions over the complete rows of a frame. In a fit it estimates the state of each call. For new rows
 /// it uses the stored states.
 pub struct Evaluator<'a> {
-    /// The rows over which expressions are evaluated.
+    /// The frame. Expressions are evaluated in each of its rows.
     pub frame: &'a Frame,
     /// The states of calls.
     pub states: &'a mut States,

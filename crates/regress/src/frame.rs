@@ -257,7 +257,8 @@ impl Frame {
         Some(&self.columns[at])
     }
 
-    /// Returns a copy of the frame in which this column is replaced or added.
+    /// Returns a copy of the frame in which the column `name` is replaced. If there is no such column, the copy is
+    /// unchanged.
     #[must_use]
     pub fn with(&self, name: &str, column: FrameColumn) -> Self {
         let mut made = self.clone();

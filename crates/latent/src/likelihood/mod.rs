@@ -192,7 +192,8 @@ impl Likelihood {
         self.row.log_concave
     }
 
-    /// Returns the factor by which an observation's size multiplies its mean: the exposure, the number of trials, or 1.
+    /// Returns the size of an observation, which multiplies its mean. The size is the exposure, the number of trials,
+    /// or 1.
     pub fn size(self, exposure: f64, trials: f64) -> f64 {
         match self.row.size {
             Size::One => 1.0,

@@ -10,7 +10,7 @@ use super::{Likelihood, Response};
 /// 4e-10 lies beyond.
 const REACH: f64 = 6.25;
 
-/// Number of cells in which the search looks for the rise of a distribution function.
+/// Number of cells into which the search for the rise of a distribution function divides its range.
 const CELLS: usize = 16;
 
 /// A distribution function within this distance of 0 or 1 counts as constant.
@@ -34,8 +34,8 @@ pub struct Predictive {
 }
 
 impl Likelihood {
-    /// Computes P(Y ≤ y | η) for an observation of this size. The result is NaN for binary responses and categories,
-    /// for which the [`mean`](Self::mean) is the probability.
+    /// Computes P(Y ≤ y | η) for an observation of this size. The result is NaN for binary responses and categories.
+    /// Their probability is the [`mean`](Self::mean).
     pub fn distribution(self, eta: f64, y: f64, size: f64) -> f64 {
         let whole = matches!(self.response(), Response::Count | Response::Trials);
         if self.has_quantiles() && y < 0.0 && self.response() != Response::Number {

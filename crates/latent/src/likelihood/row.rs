@@ -16,7 +16,8 @@ pub(crate) struct LikelihoodRow {
     pub parameters: &'static [&'static str],
     pub usual: &'static [f64],
     pub priors: &'static [ParameterPrior],
-    /// Whether the distribution of y − η is independent of η, so that a shift of y equals a shift of η.
+    /// Whether the distribution of y − η is independent of η. If it is, adding a constant to y is equivalent to adding
+    /// it to η.
     pub location: bool,
     pub response: Response,
     pub size: Size,
@@ -153,7 +154,7 @@ impl Response {
     }
 }
 
-/// The size of an observation: the factor by which its mean is multiplied.
+/// The meaning of an observation's size, which multiplies the observation's mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Every observation has size 1.

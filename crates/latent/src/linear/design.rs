@@ -1,4 +1,4 @@
-//! Products with the design matrix, in each form in which it is stored.
+//! Products with the design matrix, for each of its storage formats.
 
 use rayon::prelude::*;
 

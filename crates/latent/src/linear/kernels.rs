@@ -187,7 +187,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum_chunks(a.len(), |range| short_dot(&a[range.clone()], &b[range]))
 }
 
-/// Number of partial sums that are kept separate, so that one addition need not wait for the previous one.
+/// Number of separate partial sums. Because they are separate, an addition does not have to wait for the previous one.
 const APART: usize = 4;
 
 simd_fn! {

@@ -414,8 +414,8 @@ impl SparseField {
     }
 }
 
-/// Computes the lower triangle of the pattern of Q + WᵀW by columns, the values of Q on this pattern, and the terms of
-/// every predictor.
+/// Computes three results: the lower triangle of the pattern of Q + WᵀW by columns, the values of Q on this pattern,
+/// and the terms of every predictor.
 fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Terms) {
     let n = q.cols;
     let mut columns: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); n];
@@ -476,8 +476,9 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
 /// Computes the memory in bytes that a fit under a sparse precision needs in addition to its model. The estimate is
 /// based on the number of non-zeros of the factor, including fill-in.
 ///
-/// The estimate includes the pattern during construction, A and its factor with values and positions, the selected
-/// inverse with the blocks of the current level, the terms of the predictors, and the vectors of a solver.
+/// The estimate includes the pattern during construction, and A and its factor with values and positions. It also
+/// includes the selected inverse with the blocks of the current level, the terms of the predictors, and the vectors of
+/// a solver.
 pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u64, Error> {
     let rows = design::to_sparse_transposed(&model.design, model.prior.len());
     let (col_start, row, _, terms) = pattern(&precision.matrix, &rows);
@@ -633,7 +634,7 @@ pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     Ok(out)
 }
 
-/// Checks that the given null space covers every connected component of the graph whose level Q leaves undetermined.
+/// Checks that the given null space contains the level of every connected component along which Q is flat.
 fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
     let n = q.cols;
     let mut component = vec![usize::MAX; n];

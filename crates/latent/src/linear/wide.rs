@@ -22,7 +22,7 @@ pub(crate) struct Wide {
     pub(crate) covariance: Dense,
     /// The Cholesky factor of B, in the lower triangle.
     factor: Dense,
-    /// B⁻¹ if `inverted` is true, and otherwise scratch memory.
+    /// B⁻¹ if `inverted` is true. Otherwise the matrix is scratch memory.
     inverse: Dense,
     inverted: bool,
     variances: Option<Vec<f64>>,

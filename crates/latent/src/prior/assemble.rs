@@ -409,7 +409,7 @@ impl Assembled {
         })
     }
 
-    /// Returns the number of latent variables of a part to which rows can refer.
+    /// Returns how many of a part's latent variables rows can refer to.
     pub fn read(&self, part: usize) -> usize {
         match &self.kind {
             Kind::Stack { stack, .. } => match &stack.parts()[part] {

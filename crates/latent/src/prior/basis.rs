@@ -117,6 +117,6 @@ impl Basis {
     }
 }
 
-/// Number of points per coordinate at which covariances are compared, for one, two and three coordinates. There are at
-/// most 64 points in total.
+/// Covariances are compared at this many points per coordinate, for one, two and three coordinates. There are at most
+/// 64 points in total.
 const PROBES: [usize; 3] = [41, 7, 4];

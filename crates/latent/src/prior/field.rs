@@ -151,8 +151,8 @@ fn precision_setting(given: Option<f64>) -> Setting {
 }
 
 impl Field {
-    /// Returns an intrinsic field over a graph, in which the difference between neighbours has distribution N(0, 1/τ).
-    /// This field is called RW1 on a path and ICAR on regions.
+    /// Returns an intrinsic field over a graph. The difference between neighbours has the distribution N(0, 1/τ). This
+    /// field is called RW1 on a path and ICAR on regions.
     ///
     /// # Errors
     /// Fails if the graph has no node or no edge.
@@ -469,9 +469,9 @@ impl Field {
         )
     }
 
-    /// Returns a stationary field on a grid that approximates a Matérn field. Its hyperparameters are the marginal
-    /// variance far from the border and the range, which is the distance in cells at which the correlation has fallen
-    /// to about 0.14.
+    /// Returns a stationary field on a grid that approximates a Matérn field. Its hyperparameters are the range and the
+    /// marginal variance far from the border. The range is measured in cells. At this distance, the correlation is
+    /// about 0.14.
     ///
     /// # Errors
     /// Fails if the grid has a single cell.
@@ -717,7 +717,8 @@ impl Field {
         self.null_space.as_ref()
     }
 
-    /// Returns the number of latent variables to which rows can refer: all of them, or the first half for BYM2.
+    /// Returns how many of the latent variables rows can refer to. For BYM2 it is the first half, and for other fields
+    /// all of them.
     pub(super) fn read(&self) -> usize {
         match &self.family {
             FieldKind::Bym2 { nodes, .. } => *nodes as usize,
@@ -775,8 +776,8 @@ impl Field {
         }
     }
 
-    /// Computes the logarithm of √(2 KLD) as a function of the logit of φ, where KLD is the divergence of BYM2 with a
-    /// structured share φ from BYM2 without a structured part. If γ are the eigenvalues of the scaled field's
+    /// Computes the logarithm of √(2 KLD) as a function of the logit of φ. KLD is the divergence between BYM2 with a
+    /// structured share of φ and BYM2 without a structured part. If γ are the eigenvalues of the scaled field's
     /// covariance, then `KLD = ½ Σ (φ(γ−1) − log(1 + φ(γ−1)))`. The determinant is `|(1−φ)cR + φI| / |cR|₊ ·
     /// ((1−φ)/φ)^r` for r flat directions.
     fn distance(&self) -> Result<Curve, Error> {

@@ -97,8 +97,8 @@ pub(super) fn coordinates(
     })
 }
 
-/// A node that did not occur in the fit but to which a new row refers. The fields are the index of the piece, the
-/// number of the node within the piece, and the factors by which the row multiplies the node's variables.
+/// A node that a new row refers to and that did not occur in the fit. The fields are the index of the piece, the number
+/// of the node within the piece, and the factors by which the row multiplies the node's variables.
 pub(super) type New = (usize, usize, Vec<f64>);
 
 /// Returns the design, which maps the pieces' latent variables to the rows, and the new nodes of each row. Rows of the

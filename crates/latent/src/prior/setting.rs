@@ -20,8 +20,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Creates a positive hyperparameter. It is fixed at `given` if the user gives a value, and otherwise free with the
-    /// starting value `start`.
+    /// Creates a positive hyperparameter. If `given` contains a value, the hyperparameter is fixed at this value.
+    /// Otherwise it is free and starts at `start`.
     pub fn positive(name: impl Into<String>, given: Option<f64>, start: f64) -> Self {
         Self {
             name: name.into(),

@@ -1,6 +1,6 @@
-//! Hilbert-space Gaussian processes. Such a process is a sum of sine functions with independent coefficients, whose
-//! variances are given by the spectral density of a kernel (Solin and Särkkä 2020; Riutort-Mayol, Bürkner, Andersen,
-//! Solin and Vehtari 2023).
+//! Hilbert-space Gaussian processes. Such a process is a sum of sine functions with independent coefficients. The
+//! spectral density of a kernel gives the variances of the coefficients (Solin and Särkkä 2020; Riutort-Mayol, Bürkner,
+//! Andersen, Solin and Vehtari 2023).
 //!
 //! The approximation has two errors. The first error is that frequencies above the highest one are missing. With half
 //! width L and m functions along a coordinate, a kernel with lengthscale ℓ loses the share of its spectral density
@@ -45,14 +45,14 @@ const LIMIT: usize = 4000;
 const WIDE: f64 = 4.0;
 const WIDE_OF_SEVERAL: f64 = 2.0;
 
-/// Returns the half width of the box at which the border does not affect a process with the lengthscale `length`. Both
-/// are divided by half of the rows' range.
+/// Returns the smallest half width of the box for which the border does not affect a process with the lengthscale
+/// `length`. Half of the rows' range is the unit of both.
 pub(super) fn boundary_for(length: f64) -> f64 {
     1.0 + 0.5 * FALLEN * length
 }
 
-/// Returns the number of functions along a coordinate that preserves the variance of a process with this lengthscale,
-/// which is divided by half of the rows' range. Returns `None` if the kernel has no such number.
+/// Returns how many functions along a coordinate are needed to preserve the variance of a process with the lengthscale
+/// `length`. The unit of `length` is half of the rows' range. Returns `None` if the kernel has no such number.
 pub(super) fn count_for(shape: Shape, length: f64, boundary: f64) -> Option<usize> {
     let (_, _, point) = ROWS.iter().find(|(own, ..)| *own == shape)?;
     Some((2.0 * boundary * point / (std::f64::consts::PI * length)).ceil() as usize)

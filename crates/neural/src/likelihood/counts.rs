@@ -82,7 +82,7 @@ pub(super) fn log_size(column: &Column) -> f64 {
     size.clamp(SIZES.0, SIZES.1).ln()
 }
 
-/// Returns the log odds of an excess zero for which half of the column's zeros are excess zeros.
+/// Returns the initial log odds of an excess zero. They assume that half of the column's zeros are excess zeros.
 pub(super) fn log_odds_of_excess(column: &Column) -> f64 {
     let share = 0.5 * (column.zeros * column.count + 0.5) / (column.count + 1.0);
     (share / (1.0 - share)).ln()

@@ -185,10 +185,9 @@ impl Likelihood {
         }
     }
 
-    /// Returns the outputs of a column at which training starts, with the heads first. They are computed from the mean
-    /// of the column, and parameters that are not in the list start at 0. For shares, half a record with the value 0
-    /// and half a record with the value 1 are added to the data. The logits then stay finite even if all records have
-    /// the same value.
+    /// Returns the initial outputs for a column, with the heads first. They are computed from the mean of the column,
+    /// and parameters that are not in the list start at 0. For shares, half a record with the value 0 and half a record
+    /// with the value 1 are added to the data. The logits then stay finite even if all records have the same value.
     pub(crate) fn start(self, column: &Column) -> Vec<f64> {
         let Column { count, mean, .. } = *column;
         let odds = (mean * count + 0.5) / ((1.0 - mean) * count + 0.5);

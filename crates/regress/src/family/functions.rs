@@ -263,7 +263,7 @@ pub const COX: &str = "
     return log1m_exp(-cbhaz * mu);
   }";
 
-/// The distribution of the time at which a diffusion reaches one of two boundaries. A random time is a sum of exit
+/// The distribution of the time that a diffusion takes to reach one of two boundaries. A random time is a sum of exit
 /// times from intervals around the current position of the path, until the path reaches a boundary (Tuerlinckx, Maris,
 /// Ratcliff and De Boeck, Behavior Research Methods 33, 2001). Each exit time is drawn by rejection: an exponential
 /// time with the slowest rate is accepted with a probability that depends on the other terms of the series (Feller, An

@@ -1,4 +1,4 @@
-//! Mixtures, in which each response comes from one of two families in the table.
+//! Mixtures of two families in the table. Each response comes from one of the two.
 
 use std::sync::LazyLock;
 

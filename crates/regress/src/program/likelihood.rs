@@ -249,7 +249,7 @@ fn vector_of(predictor: &Predictor, link: Link) -> String {
     }
 }
 
-/// Returns the lines that compute all predictors, and the parameters of the family that depend on them.
+/// Returns the lines that compute all predictors and those parameters of the family that depend on predictors.
 pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let mut lines = Vec::new();
