@@ -1,9 +1,8 @@
 //! Batch coordinate ascent and stochastic variational inference, for every engine and every temperature policy.
 //!
-//! [`Driver`] is an [`Algorithm`] of [`jensen_run`], in which one step is one iteration of batch ascent or one
-//! minibatch. All random numbers are keyed by seed, pass and block, and the state contains everything on which later
-//! steps depend. A short run is therefore a prefix of a longer one, and a resumed run is bitwise identical to an
-//! uninterrupted one.
+//! [`Driver`] is an [`Algorithm`] of [`jensen_run`]. One step is one iteration of batch ascent or one minibatch. All
+//! random numbers are keyed by seed, pass and block, and the state contains everything on which later steps depend. A
+//! short run is therefore a prefix of a longer one, and a resumed run is bitwise identical to an uninterrupted one.
 //!
 //! Because of the order of its updates, a batch iteration is coordinate ascent on the tempered bound. The local steps
 //! come first, at the current temperature. Then the temperature's distribution makes a damped step, based on the
@@ -104,7 +103,7 @@ pub struct FitState<G, T> {
     /// Whether the plain run after a cooling has started.
     plain: bool,
     parted: u64,
-    /// The iteration from which the step sizes are counted.
+    /// The iteration at which the sequence of step sizes started.
     counted: u64,
 }
 

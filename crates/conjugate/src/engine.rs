@@ -134,7 +134,7 @@ pub trait Engine {
 
     /// Optimises q(z_i) for the points of a batch. The engine weights the expected sufficient statistics of each point
     /// by the point's inverse temperature and keeps them for the next [`global_step`](Self::global_step). Returns
-    /// `None` if the points are not available, in which case the step has no effect.
+    /// `None` if the points are not available. The step then has no effect.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,

@@ -16,7 +16,7 @@ pub struct Plain {
     pub within: f64,
 }
 
-/// Largest number of steps. A single step suffices if no values are missing, and otherwise a few suffice.
+/// Largest number of steps. If no values are missing, a single step suffices. Otherwise a few steps suffice.
 const STEPS: usize = 100;
 
 pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {

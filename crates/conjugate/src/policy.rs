@@ -52,8 +52,8 @@ pub fn settled(temper: &Temper, pass: f64) -> bool {
 
 /// The multinomial distribution q(y | r) over temperatures in variational tempering, with its prior and normalisers.
 ///
-/// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m, where Ē is the expected
-/// complete log likelihood of all data (Mandt et al. 2016, Eq. 9), and log π_m is uniform.
+/// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m (Mandt et al. 2016, Eq. 9). Ē
+/// is the expected complete log likelihood of all data, and the prior π_m is uniform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thermostat {
     /// The inverse temperatures 1/T_m.

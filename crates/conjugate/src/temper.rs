@@ -112,11 +112,12 @@ impl Default for LocalTempering {
     }
 }
 
-/// Returns the smallest inverse temperature that is allowed after `pass` passes, for a cooling that takes `passes`
-/// passes. It rises linearly from `coldest` to 1. Without a cooling it is 0.
+/// Returns the smallest inverse temperature that a cooling over `passes` passes allows after `pass` passes. It rises
+/// linearly from `coldest` to 1. Without a cooling it is 0.
 ///
-/// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
-/// the hot end of the grid, so the last stage is plain inference at T = 1, whatever temperatures are inferred.
+/// Inferred temperatures converge to the values that the model prefers, and these values need not be 1. The cooling
+/// gradually removes the hot end of the grid, so the last stage is plain inference at T = 1, whatever temperatures are
+/// inferred.
 pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     passes.map_or(0.0, |passes| {
         let done = (pass / passes).min(1.0);

@@ -26,7 +26,7 @@ const SETTLED: f64 = 0.01;
 /// The tightness of a fit's bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tightness {
-    /// Amount by which the bound on `E[−log p]` exceeds the expectation at the fit, in nats per observation.
+    /// The bound on `E[−log p]` minus the expectation itself at the fit, in nats per observation.
     pub slack: f64,
     /// Uncertainty of the expectation due to quadrature, in nats per observation.
     pub error: f64,

@@ -2,9 +2,9 @@
 //!
 //! Let Elogθ_k = ψ(γ_k) − ψ(Σγ), and let τ be the inverse temperature. The responsibilities of a token of term v are
 //! φ_vk ∝ exp(τ (Elogθ_k + Elogβ_kv)), *without* the count n_v in the exponent, and γ_k = α + τ Σ_v n_v φ_vk (Mandt et
-//! al. 2016, supplement B.2). Eq. 19 of the supplement has n_v in the exponent, but this does not agree with the model,
-//! in which every token has its own assignment. Factors that are common to all topics cancel. Therefore t_k ∝ exp(τ
-//! ψ(γ_k)) takes one digamma function and one exponential per topic.
+//! al. 2016, supplement B.2). Eq. 19 of the supplement has n_v in the exponent, but this does not agree with the model.
+//! In the model, every token has its own assignment. Factors that are common to all topics cancel. Therefore t_k ∝
+//! exp(τ ψ(γ_k)) takes one digamma function and one exponential per topic.
 //!
 //! If a document does not use a topic, γ_k converges to α. For small α, the ratio of t_k to the largest t is then below
 //! the smallest single-precision number. Such topics never return, because the updates multiply by t_k. Once half of
@@ -439,7 +439,7 @@ impl Solver {
         );
     }
 
-    /// Returns the shift for which t_k = exp(τ (E log θ_k − shift)).
+    /// Returns the shift in the formula t_k = exp(τ (E log θ_k − shift)).
     fn shift(&self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let total = prior.total + found.inverse * found.tokens;
         let gamma = &self.gamma[..self.columns(spec)];

@@ -32,7 +32,7 @@ pub enum Inference {
     #[default]
     MeanField,
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
-    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, where n_k is the expected number of the document's tokens in topic k.
+    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv. Here n_k is the expected number of the document's tokens in topic k.
     /// The method integrates out the proportions. A topic with less than one token in a document therefore keeps some
     /// weight, whereas mean-field inference, with exp ψ, would give it almost none. Unlike in that paper, n_k excludes
     /// the share of the token itself, as in batch CVB0 (Asuncion, Welling, Smyth and Teh 2009, Eq. 12).
@@ -53,7 +53,7 @@ impl Inference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// Random topics, in which λ is drawn from Gamma(100, 1/100) (Hoffman et al. 2013).
+    /// Random topics. The elements of λ are drawn from Gamma(100, 1/100) (Hoffman et al. 2013).
     #[default]
     Random,
     /// Topics that consist of the words of dissimilar documents. The documents are chosen in the way that k-means++

@@ -179,7 +179,7 @@ impl Spare {
 }
 
 /// Adds the parts of shards, or of blocks of shards, along the tree as they arrive in sequence. All blocks have the
-/// same size, which is a power of two, except that the last block may be shorter. Adding blocks has the same result as
+/// same size, but the last block may be shorter. The size is a power of two. Adding blocks has the same result as
 /// adding their shards one by one. For S parts, at most log₂ S sums are stored at a time.
 #[derive(Default)]
 pub(crate) struct Sum {

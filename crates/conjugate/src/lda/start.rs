@@ -2,10 +2,10 @@
 //!
 //! Topics that start out similar remain similar. If all topics start at the mean of the corpus with a little noise, a
 //! few of them attract all words before the others develop. Therefore each topic starts from the words of a
-//! neighbourhood of documents. Documents are drawn from a sample with a probability that grows with their distance from
-//! the neighbourhoods that were already chosen, as in k-means++ (Arthur and Vassilvitskii 2007). The documents nearest
-//! to the drawn document have a mean, and the documents nearest to this mean provide the words of a topic. Distances
-//! are based on the cosine between log counts that are weighted by log inverse document frequency.
+//! neighbourhood of documents. As in k-means++ (Arthur and Vassilvitskii 2007), documents far from all previous
+//! neighbourhoods are drawn from a sample with a larger probability. The documents nearest to the drawn document have a
+//! mean, and the documents nearest to this mean provide the words of a topic. Distances are based on the cosine between
+//! log counts that are weighted by log inverse document frequency.
 
 use jensen_math::rng::{Purpose, Stream, permutation};
 use rayon::prelude::*;

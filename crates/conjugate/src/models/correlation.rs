@@ -5,13 +5,13 @@ use jensen_math::dense;
 use jensen_math::reduce::dot;
 
 /// The weights of the identity matrix that are tried are 10^(−k/2), with k from 0 to this number. The smallest weight
-/// is 10⁻¹⁰. It gives a standard deviation of 10⁻⁵ to directions in which standardised rows have no spread, which is
-/// far above rounding error.
+/// is 10⁻¹⁰. With this weight, a direction without any spread in standardised rows has a standard deviation of 10⁻⁵,
+/// which is far above rounding error.
 const FINEST: i32 = 20;
 
 /// Computes the matrix (1 − w) R + w I row by row, where R is the correlation matrix of the complete rows. `rows`
-/// contains rows of `dim` numbers. The weight w maximises the mean leave-one-out log density: the density of each row
-/// under the normal distribution that is estimated from the other rows (Hoffbeck and Landgrebe, Covariance matrix
+/// contains rows of `dim` numbers. The weight w maximises the mean leave-one-out log density. The density of each row
+/// is that of the normal distribution estimated from the other rows (Hoffbeck and Landgrebe, Covariance matrix
 /// estimation and classification with limited training data, 1996, Eq. 12 and 17, with this mixture only).
 ///
 /// With few rows, w is near 1. With many rows whose columns nearly determine each other, w is about as small as the

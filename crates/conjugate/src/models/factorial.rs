@@ -1,9 +1,9 @@
-//! The factorial mixture, in which a point is the sum of its active factors and noise.
+//! The factorial mixture. Each point is the sum of its active factors and noise.
 //!
-//! The model is x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I) and ε_n ~ N(0, σ_n I), where σ_n
-//! and σ_μ are variances (Ghahramani 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint
-//! normal posterior with the same K × K precision in all dimensions. For given q(z), the optimal q(M) has this form.
-//! The reference that the paper cites for the updates instead uses a q(μ) that factorises over k.
+//! The model is x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I) and ε_n ~ N(0, σ_n I) (Ghahramani
+//! 1995; Mandt et al. 2016, Eq. 12). σ_n and σ_μ are variances. Given the assignments, the factors have a joint normal
+//! posterior with the same K × K precision in all dimensions. For given q(z), the optimal q(M) has this form. The
+//! reference that the paper cites for the updates instead uses a q(μ) that factorises over k.
 //! [`FactorialMixture::independent`] selects this restriction.
 
 use std::ops::Range;
@@ -125,9 +125,9 @@ impl FactorialMixture {
         }
     }
 
-    /// Returns the variance of the noise under q: E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points. The
-    /// result is close to the noise variance if the model is well specified and q is close to the posterior, because
-    /// the posterior expectation of the squared noise equals this variance on average.
+    /// Returns the variance of the noise under q: E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points. On
+    /// average, the posterior expectation of the squared noise equals the noise variance. The result is therefore close
+    /// to the noise variance if the model is well specified and q is close to the posterior.
     pub fn noise(&self, lambda: &[f64]) -> f64 {
         let expected = self.blocks.expectations(lambda);
         let distances: Vec<f64> = (0..self.points())
@@ -326,14 +326,14 @@ impl ConjugateModel for FactorialMixture {
     }
 }
 
-/// Starts the factors from points, one factor at a time. As in k-means++ (Arthur and Vassilvitskii 2007), the
-/// probability of drawing a point grows with the amount by which its residual under the factors so far exceeds the
-/// noise. The residual of the drawn point becomes the next factor. This factor is then replaced by the average residual
-/// of the points that it explains better.
+/// Starts the factors from points, one factor at a time. As in k-means++ (Arthur and Vassilvitskii 2007), points with
+/// large residuals under the previous factors are drawn with a larger probability. Only the part of a residual that
+/// exceeds the noise counts. The residual of the drawn point becomes the next factor. This factor is then replaced by
+/// the average residual of the points that it explains better.
 ///
 /// If the factors start at random, one factor often covers two images. In trials with 2 000 points of eight images (as
-/// in Figure 4 of the tempering paper), none of 20 random starts found all images within 120 iterations, whereas 12 of
-/// 20 starts from points did.
+/// in Figure 4 of the tempering paper), none of 20 random starts found all images within 120 iterations. Of 20 starts
+/// from points, 12 did.
 struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
     /// The activation probabilities of the factors so far, one row per factor.

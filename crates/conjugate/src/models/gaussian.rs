@@ -43,7 +43,7 @@ impl Default for GaussianPrior {
     }
 }
 
-/// Gaussian components over rows of real numbers, in which NaN marks a value that is missing at random.
+/// Gaussian components over rows of real numbers. NaN marks a value that is missing at random.
 ///
 /// Inference integrates out missing values. If columns are independent given the component, missing values have no
 /// effect. Otherwise, q contains a normal distribution of a point's missing values for each component.

@@ -52,7 +52,7 @@ impl ChainScratch {
         zeros(&mut self.transitions, k * k);
     }
 
-    /// Makes the forward pass, in which each row is normalised. Returns the sum of the logarithms of the normalisers.
+    /// Makes the forward pass and normalises each row. Returns the sum of the logarithms of the normalisers.
     fn forward(&mut self, begin: &[f64], next: &[f64]) -> f64 {
         let k = begin.len();
         let mut log_scale = 0.0;

@@ -195,10 +195,9 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
 /// the weight of an equal share of the data. Half of this weight goes to one point, and the other half goes to the
 /// average point.
 ///
-/// The point of the first component is arbitrary. For each further component, a point's probability of being drawn is
-/// proportional to the difference between the largest log density of any point under the previous components and the
-/// log density of this point. For Gaussian components, this is the initialisation of k-means++ (Arthur and
-/// Vassilvitskii 2007).
+/// The point of the first component is arbitrary. For each further component, each point has a log density under the
+/// previous components. The probability of drawing a point is proportional to the largest of these log densities minus
+/// that of the point. For Gaussian components, this is the initialisation of k-means++ (Arthur and Vassilvitskii 2007).
 pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
     let n = components.points();
     let share = n as f64 / k as f64;

@@ -9,9 +9,8 @@ use crate::{Covariance, Error};
 /// Computes the diagonal of R⁻, where R is the structure matrix of a field, and R⁻ is the pseudo-inverse along the flat
 /// directions N (orthonormal columns).
 ///
-/// If the number of nodes g equals the number of constrained flat directions, `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised
-/// inverse of R, and `R⁻ = P M P` with `P = I − NNᵀ`. For the diagonal of R⁻, only the diagonal of M and the product MN
-/// are needed.
+/// One node g is chosen for each flat direction. Then `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised inverse of R, and `R⁻ =
+/// P M P` with `P = I − NNᵀ`. For the diagonal of R⁻, only the diagonal of M and the product MN are needed.
 pub(super) fn variances(field: &Field) -> Result<Vec<f64>, Error> {
     let n = field.len();
     let flat = field.flat().map(orthonormal_columns).transpose()?;

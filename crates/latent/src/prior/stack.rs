@@ -67,7 +67,7 @@ impl Block {
     }
 }
 
-/// A prior that consists of independent parts, whose latent variables are concatenated.
+/// A prior that consists of independent parts. The latent variables of the parts are concatenated.
 #[derive(Clone, Debug)]
 pub struct Stack {
     parts: Vec<Block>,

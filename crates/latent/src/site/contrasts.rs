@@ -1,12 +1,12 @@
 //! The expectation of the multinomial-logit likelihood, expressed in terms of contrasts between categories.
 //!
-//! With K categories, the last of which is the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is `diag
-//! p − ppᵀ = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`. This is a sum with non-negative weights over the *contrasts*
-//! η_j − η_k of pairs of categories. The optimal Gaussian posterior (Opper and Archambeau 2009) has the precision `Σ⁻¹
-//! + Wᵀ E[∇²g] W`. If each of the K(K−1)/2 contrasts of an observation has its own linear predictor, `E[∇²g]` becomes
-//! `diag λ` with `λ_jk = E[p_j p_k]`. The variances of the contrasts contain the covariance of an observation's
-//! predictors, `2 Cov(η_j, η_k) = v_j + v_k − v_jk`. Price's theorem gives `2 ∂f/∂v_jk = E[p_j p_k]`, as for scalar
-//! sites. Only contrasts with the reference have a non-zero α, which is `α_k = E[p_k] − [y = k]`.
+//! The last of the K categories is the reference, with η_K = 0. The curvature of `g = log Σ_k e^(η_k)` is `diag p − ppᵀ
+//! = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`. This is a sum with non-negative weights over the *contrasts* η_j − η_k
+//! of pairs of categories. The optimal Gaussian posterior (Opper and Archambeau 2009) has the precision `Σ⁻¹ + Wᵀ
+//! E[∇²g] W`. If each of the K(K−1)/2 contrasts of an observation has its own linear predictor, `E[∇²g]` becomes `diag
+//! λ` with `λ_jk = E[p_j p_k]`. The variances of the contrasts contain the covariance of an observation's predictors,
+//! `2 Cov(η_j, η_k) = v_j + v_k − v_jk`. Price's theorem gives `2 ∂f/∂v_jk = E[p_j p_k]`, as for scalar sites. Only
+//! contrasts with the reference have a non-zero α, which is `α_k = E[p_k] − [y = k]`.
 //!
 //! For up to three dimensions (K − 1), the expectation is computed by a product of trapezoidal rules. For more
 //! dimensions, it is the mean over points that are spread evenly and symmetrically and have the right second moments.

@@ -59,7 +59,7 @@ const REACH: f64 = 7.04;
 /// of up to 270 w/π need only the first half of the levels.
 const LEVELS: usize = 19;
 
-/// Number of levels over which the step is halved.
+/// The step is halved after this number of levels.
 const HALVED: usize = 2;
 
 /// Nodes and weights of a rule. Nodes with weight 0 are appended to fill whole vectors.
@@ -167,8 +167,8 @@ impl Quadrature {
     }
 }
 
-/// Computes the uncertainty, in nats, of the sum of the expectations at these marginals. The uncertainty is the amount
-/// by which the sum changes when the number of nodes is doubled.
+/// Computes the uncertainty, in nats, of the sum of the expectations at these marginals. To estimate it, the function
+/// doubles the number of nodes and returns the change of the sum.
 pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f64]) -> f64 {
     let own = sites.values(rule, m, v);
     let finer = sites.values(&Quadrature::by_spread(true), m, v);

@@ -1,9 +1,9 @@
 //! The vector site of the multinomial-logit likelihood under the log bound.
 //!
-//! With K categories, the last of which is the reference, and K − 1 linear predictors, the bound is `E log(1 + Σ
-//! e^(η_k)) ≤ log(1 + Σ e^(m_k + v_k/2)) = sup over p of Σ p_k (m_k + v_k/2) − Σ_k≤K p_k log p_k`. Here p is in the
-//! open simplex of K numbers. The dual coordinates are α_k = p_k − [y = k] for k < K, with λ_k = p_k. The curvature of
-//! φ = Σ_k≤K p_k log p_k is `diag(1/p_k) + 11ᵀ/p_K`.
+//! There are K categories and K − 1 linear predictors, because the last category is the reference. The bound is `E
+//! log(1 + Σ e^(η_k)) ≤ log(1 + Σ e^(m_k + v_k/2)) = sup over p of Σ p_k (m_k + v_k/2) − Σ_k≤K p_k log p_k`. Here p is
+//! in the open simplex of K numbers. The dual coordinates are α_k = p_k − [y = k] for k < K, with λ_k = p_k. The
+//! curvature of φ = Σ_k≤K p_k log p_k is `diag(1/p_k) + 11ᵀ/p_K`.
 
 use super::convex::{Curve, Value};
 

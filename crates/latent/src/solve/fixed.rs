@@ -70,7 +70,8 @@ struct Point {
     bound: f64,
 }
 
-/// Returns the starting values of (b, λ). They come from the warm fit if there is one, and otherwise from the data.
+/// Returns the starting values of (b, λ). If there is a warm fit, they come from this fit. Otherwise they come from the
+/// data.
 pub(crate) fn start(
     problem: &Problem<'_>,
     sites: &Sites,

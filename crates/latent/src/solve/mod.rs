@@ -63,9 +63,9 @@ pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
 /// derivatives of the bound with respect to the prior and the likelihood's parameters.
 ///
 /// # Errors
-/// Returns the errors of [`LatentModel::check`]. It also fails if the prior is indefinite beyond jitter, disconnected,
-/// or improper beyond its declared null space, if the solver does not support the bound, or if the checkpoint belongs
-/// to another run.
+/// Returns the errors of [`LatentModel::check`]. Also fails if the prior is disconnected, if it remains indefinite
+/// after jitter was added, or if it is improper outside its declared null space. Also fails if the solver does not
+/// support the bound, or if the checkpoint comes from another run.
 pub fn fit(
     model: &LatentModel,
     settings: &Settings,

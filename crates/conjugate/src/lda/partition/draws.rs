@@ -11,7 +11,7 @@ const DRAWS: rng::Purpose = rng::Purpose::new("conjugate").fold("lda partition")
 
 /// Estimates log C(T) by simple Monte Carlo as in the paper, but in the log domain. The function makes `draws` draws of
 /// β. For each of them it makes the same number of draws of θ, which all documents share. Results are in nats. `lower`
-/// is the mean of c over the draws, where c is the logarithm of the quantity that both averages contain.
+/// is the mean over the draws of c, the logarithm of the quantity that is averaged.
 ///
 /// The function is only meant for comparison, because the largest draw dominates these averages of high powers (see the
 /// documentation of the module). A draw costs K V powers, and a pair of draws costs K operations.

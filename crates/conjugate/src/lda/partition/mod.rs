@@ -23,8 +23,8 @@
 //! n.
 //!
 //! As a sum over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)). Here W(z) is the tempered weight of the documents'
-//! proportions, M(n) = E[(Σ_v β_v^s)^n] is the moment of a topic with n tokens, and n_k(z) is the number of tokens in
-//! topic k. Because log M is convex, tokens concentrate in few topics as the temperature rises, and a computation that
+//! proportions, and n_k(z) is the number of tokens in topic k. M(n) = E[(Σ_v β_v^s)^n] is the moment of a topic with n
+//! tokens. Because log M is convex, tokens concentrate in few topics as the temperature rises, and a computation that
 //! spreads the tokens evenly gives too small a value. The same convexity gives a lower bound on the sum. It uses
 //! tangents of log M with slopes λ_k at any counts n̂_k:
 //!
@@ -34,8 +34,9 @@
 //!
 //! The best n̂ are the expected counts of the documents under the weights e^λ, because the sum is concentrated around
 //! these counts. The bound omits only the spread of the counts around n̂. For each topic, this spread contributes about
-//! the logarithm of the counts, which is small compared with a sum over tokens. [`log_partition`] maximises the bound
-//! over patterns in which m used topics have one count and all other topics have another.
+//! the logarithm of the counts, which is small compared with a sum over tokens. In the patterns over which
+//! [`log_partition`] maximises the bound, all m used topics have the same count, and all other topics have another
+//! count.
 //!
 //! | file | subject |
 //! | --- | --- |

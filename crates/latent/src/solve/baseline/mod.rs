@@ -58,9 +58,9 @@ pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error>
     Ok(model)
 }
 
-/// Returns the solution for the marginals (m̄, v̄) that a solver has reached, where the objective is `bound`. α and λ
-/// are computed from the sites. If the sites have a dual, it gives the duality gap. Otherwise the gain of a
-/// natural-gradient step is computed instead. Afterwards the geometry is factorised at λ.
+/// Returns the solution for the marginals (m̄, v̄) that a solver has reached. `bound` is the objective at these
+/// marginals. The function computes α and λ from the sites. If the sites have a dual, it gives the duality gap.
+/// Otherwise the gain of a natural-gradient step is computed instead. Afterwards the geometry is factorised at λ.
 pub(crate) fn solution(
     problem: &mut Problem<'_>,
     sites: &Sites,
