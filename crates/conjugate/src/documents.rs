@@ -1,4 +1,4 @@
-//! Documents as bags of words. Latent Dirichlet allocation reads them one at a time.
+//! Documents as bags of words, which latent Dirichlet allocation reads one at a time.
 //!
 //! [`Documents`] is the interface to a corpus, which may for example be a memory-mapped file or a vector in a test.
 //! This crate does not depend on where the documents come from. [`Order`] gives a shuffled order that needs few disk
@@ -52,8 +52,8 @@ impl Bag {
 
 /// A corpus that several threads can read document by document.
 ///
-/// An implementation checks its data when it is opened, so reading cannot fail. An empty document is legal: all
-/// algorithms in this crate count it but otherwise ignore it.
+/// An implementation checks its data when it is opened, so reading cannot fail. A document may be empty. All algorithms
+/// in this crate count empty documents but otherwise ignore them.
 pub trait Documents: Sync {
     /// Returns the number of documents.
     fn len(&self) -> usize;
@@ -77,8 +77,8 @@ pub trait Documents: Sync {
         vec![self.len()]
     }
 
-    /// Returns the number of adjacent documents that [`Order`] keeps together, so that a disk reads them in one request
-    /// of a few hundred kilobytes. The number is 1 if every order costs the same.
+    /// Returns the number of adjacent documents that [`Order`] keeps together. A disk then reads them in one request of
+    /// a few hundred kilobytes. The number is 1 if all orders are equally fast.
     fn block(&self) -> usize {
         1
     }
@@ -106,8 +106,8 @@ impl MemoryDocuments {
         }
     }
 
-    /// Groups the documents into blocks of `block` documents, so that passes visit them in the same order as in a file
-    /// with such blocks.
+    /// Groups the documents into blocks of `block` documents. Passes then visit the documents in the same order as in a
+    /// file with such blocks.
     pub fn in_blocks(self, block: usize) -> Self {
         Self { block, ..self }
     }
@@ -174,7 +174,7 @@ impl Documents for MemoryDocuments {
     }
 }
 
-/// The documents `start..end` of a corpus as a corpus of their own, such as a held-out split.
+/// A corpus that consists of the documents `start..end` of another corpus, for example a held-out split.
 pub struct DocumentRange<'a> {
     documents: &'a dyn Documents,
     start: usize,
@@ -228,12 +228,12 @@ impl Documents for DocumentRange<'_> {
 
 const BLOCKS_MIXED: usize = 64;
 
-/// A shuffled order of `0..len` for one pass, which is read one position at a time.
+/// A shuffled order of `0..len` for one pass.
 ///
 /// The order first shuffles blocks of adjacent points. It then takes each run of 64 consecutive blocks of this order
 /// and shuffles all points in the run together. A pass therefore reads from 64 contiguous regions of the disk at a
-/// time, and the memory is one word per block instead of one word per point. If `block` is 1, the order is a uniformly
-/// random permutation.
+/// time, and the order needs one word of memory per block instead of one per point. If `block` is 1, the order is a
+/// uniformly random permutation.
 ///
 /// The order depends only on the seed, the pass, `len` and `block`.
 #[derive(Clone, Debug)]
@@ -251,7 +251,7 @@ const BLOCKS: Purpose = Purpose::new("order of blocks");
 const WITHIN: Purpose = Purpose::new("order within blocks");
 
 impl Order {
-    /// Creates the order of the pass with this number, counted from 0.
+    /// Creates the order for pass number `pass`. The first pass has the number 0.
     pub fn new(seed: u64, pass: u64, len: usize, block: usize) -> Self {
         let block = block.clamp(1, len.max(1));
         let mut blocks: Vec<u32> = (0..len.div_ceil(block) as u32).collect();

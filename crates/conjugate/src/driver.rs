@@ -1,31 +1,29 @@
 //! Batch coordinate ascent and stochastic variational inference, for every engine and every temperature policy.
 //!
-//! [`Driver`] is an [`Algorithm`] of [`jensen_run`], in which one step is one iteration of batch ascent or one
-//! minibatch. All random numbers are keyed by seed, pass and block, and the state contains everything on which later
-//! steps depend. A short run is therefore a prefix of a longer one, and a resumed run is bitwise identical to an
-//! uninterrupted one.
+//! [`Driver`] is an [`Algorithm`] of [`jensen_run`]. One step is one iteration of batch ascent or one minibatch. All
+//! random numbers are keyed by seed, pass and block, and the state contains everything on which later steps depend. A
+//! short run is therefore a prefix of a longer one, and a resumed run is bitwise identical to an uninterrupted one.
 //!
-//! The order of the updates in a batch iteration makes it coordinate ascent on the tempered bound. The local steps come
-//! first, at the current temperature. A damped step of the temperature's distribution follows, given the expected log
-//! likelihood from the local steps. The global parameters come last, given both. The bound is concave in the
+//! Because of the order of its updates, a batch iteration is coordinate ascent on the tempered bound. The local steps
+//! come first, at the current temperature. Then the temperature's distribution makes a damped step, based on the
+//! expected log likelihood from the local steps. The global parameters are updated last. The bound is concave in the
 //! temperature's distribution, so the damped step raises the bound. The trace shows the bound after the local steps.
 //! Local tempering is not coordinate ascent, and its bound need not rise. Its global step matches only the first
 //! sufficient statistic and counts every point as if its temperature were 1 (Mandt et al. 2016, Eq. 11).
 //!
 //! **Cooling.** At high temperatures, all components of a mixture are equal. If the components of a fit are still equal
-//! when the temperature reaches 1, they remain equal. Merged components with their own variances explain the whole
-//! spread of the data, and at any temperature T above 1 small differences between them do not grow: an iteration
-//! changes them by at most a factor 1/T. While a cooling policy is hot, part of the statistics therefore comes from the
-//! random start ([`Engine::lean`]). Near T = 1, merged components amplify their differences, so this part restores the
-//! differences of the start. At T = 1 the part is 0. Batch ascent then makes a second run from the same start without
-//! tempering, and keeps the better result. The bound after cooling is therefore never below the bound of a fit without
-//! cooling. Stochastic fits have no bound to compare. They restart their step sizes at T = 1, because little has
-//! converged by then.
+//! when the temperature reaches 1, they remain equal. If merged components have their own variances, they explain the
+//! whole spread of the data. At a temperature T above 1, small differences between them do not grow, because an
+//! iteration multiplies them by at most 1/T. While a cooling policy is hot, part of the statistics therefore comes from
+//! the random start ([`Engine::lean`]). Near T = 1, differences between merged components grow again, so this part
+//! restores the differences that the components had at the start. At T = 1 the part is 0. Batch ascent then makes a
+//! second run without tempering from the same start, and keeps the better of the two results. The final bound is
+//! therefore never below the bound of a fit without cooling. Stochastic fits have no bounds to compare and make no
+//! second run. They restart their step sizes when T reaches 1, because little has converged by then.
 //!
 //! **Twins.** If components still become equal, the driver restarts one component of each pair
 //! ([`Engine::part_twins`]), up to three times. Batch ascent does so when it converges, and again keeps the better
-//! result. Stochastic fits do so before passes 3, 5 and 9, counted from the end of the cooling, and then also restart
-//! the step sizes.
+//! result. Stochastic fits do so before passes 3, 5 and 9 after the cooling, and then also restart the step sizes.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -43,13 +41,14 @@ use crate::temper::Temper;
 pub enum Mode {
     /// Coordinate ascent, which visits all points in every iteration.
     Batch {
-        /// Relative tolerance of the bound. The run has converged when the bound has changed by less than this share of
-        /// its magnitude in three consecutive iterations after the end of the temperature schedule.
+        /// Relative tolerance of the bound. The run has converged when, in three consecutive iterations after the
+        /// temperature schedule, the bound changed by less than this share of its magnitude.
         tolerance: f64,
         /// Largest number of iterations.
         max_iterations: u64,
     },
-    /// Minibatches with Robbins–Monro step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …, in passes that are reshuffled.
+    /// Minibatches with Robbins–Monro step sizes ρ_t = (τ + t)^(−κ), t = 0, 1, …. The points are reshuffled before
+    /// every pass.
     Stochastic {
         /// Number of points in a minibatch.
         batch: usize,
@@ -61,7 +60,8 @@ pub enum Mode {
         passes: f64,
         /// Number of points that the statistics represent. By default it is the number of points in the data.
         population: Option<f64>,
-        /// Number of steps of earlier fits. A continued fit continues their sequence of step sizes.
+        /// Number of steps that earlier fits made. A continued fit continues the sequence of step sizes after this
+        /// step.
         steps_before: u64,
     },
 }
@@ -98,12 +98,12 @@ pub struct FitState<G, T> {
     pub skipped: u64,
     bound: Option<f64>,
     calm: u64,
-    /// The best result of batch ascent so far and its bound, kept while the run searches for a better result.
+    /// The best result of batch ascent so far, with its bound, while the run searches for a better result.
     aside: Option<(G, f64)>,
     /// Whether the plain run after a cooling has started.
     plain: bool,
     parted: u64,
-    /// The iteration from which the step sizes are counted.
+    /// The iteration at which the sequence of step sizes started.
     counted: u64,
 }
 
@@ -199,8 +199,8 @@ impl Local {
     }
 }
 
-/// The share of the random start in the statistics falls with this slope in 1 − 1/T near T = 1. With this value, four
-/// fifths of the start's differences remain at T = 1.
+/// Near T = 1, the share of the random start in the statistics is this slope times 1 − 1/T. With this value, four
+/// fifths of the differences between the components at the start remain at T = 1.
 const SLOPE: f64 = 4.0;
 
 /// Numbers of passes after which a stochastic fit restarts equal components. Batch ascent restarts them the same number
@@ -238,7 +238,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Returns the number of the last iteration that the settings allow.
+    /// Returns the number of iterations that the settings allow.
     pub fn planned_iterations(&self) -> u64 {
         match self.settings.mode {
             Mode::Batch { max_iterations, .. } => max_iterations,
@@ -473,8 +473,8 @@ impl<E: Engine> Driver<E> {
         self.engine.global_bound(&state.globals) + sums.bound + y
     }
 
-    /// Updates the global parameters. If `due` has a value, which is the lowest allowed inverse temperature, the
-    /// distribution of the temperature makes a step first.
+    /// Updates the global parameters. If `due` contains the lowest allowed inverse temperature, the distribution of the
+    /// temperature makes a step first.
     fn update(
         &mut self,
         state: &mut FitState<E::Globals, E::Table>,
@@ -527,8 +527,9 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Returns whether batch ascent continues to search for a better result after it has converged. After a cooling, it
-    /// runs again from the start without a policy. If components are equal, it restarts one component of each pair.
+    /// Returns whether batch ascent continues to search for a better result after it has converged. After a cooling,
+    /// batch ascent runs again from the start without a policy. If some components are equal, it restarts one component
+    /// of each pair.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);

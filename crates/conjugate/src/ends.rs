@@ -1,5 +1,5 @@
-//! Inferred global temperatures with two starts. One run starts at T = 1 and the other at a high temperature, and both
-//! visit the same batches.
+//! Fits that infer the global temperature in two runs. One run starts at T = 1, and the other starts at a high
+//! temperature. Both runs visit the same batches.
 //!
 //! The objective of variational tempering can have two maxima in T: one near T = 1 and one at a high temperature. The
 //! start decides which of them a run finds, but Mandt et al. (2016) do not specify the start. Both runs maximise the
@@ -18,7 +18,7 @@ pub struct Ends<E: Engine>(pub Driver<E>);
 pub struct EndsState<G, T> {
     cold: FitState<G, T>,
     warm: FitState<G, T>,
-    /// Whether the hot run has made the current step but the cold run has not, because it was interrupted.
+    /// Whether an interruption came after the hot run made the current step and before the cold run made it.
     ahead: bool,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! There are two kinds of engines. [`Pointwise`](crate::pointwise::Pointwise) builds an engine from any
 //! [`ConjugateModel`](crate::model::ConjugateModel), whose global parameters are a single vector of natural parameters.
-//! Latent Dirichlet allocation has an engine of its own, because it has too many global parameters to update all of
-//! them in every step.
+//! Latent Dirichlet allocation has a separate engine, because it has too many global parameters to update all of them
+//! in every step.
 
 use jensen_run::wire::{Reader, Writer};
 use jensen_run::{Record, Snapshot};
@@ -20,7 +20,7 @@ pub enum Heat<'a, T> {
     Local {
         /// The inverse temperatures that a point may have.
         grid: &'a InverseTemperatures,
-        /// The smallest inverse temperature at which a point may end.
+        /// The smallest final inverse temperature that a point may have.
         floor: f64,
         /// The starting value of the search for a point's inverse temperature.
         first: f64,
@@ -49,8 +49,8 @@ pub struct Sums {
     pub size: f64,
     /// Sum of `E_q[log p(x_i, z_i | β)]` in nats, without tempering. It is 0 unless it was requested.
     pub energy: f64,
-    /// Sum of τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL, in nats, where KL belongs to the point's own priors. It
-    /// is 0 unless it was requested.
+    /// Sum of τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL, in nats, where KL is the divergence from the point's own
+    /// priors. It is 0 unless it was requested.
     pub bound: f64,
     /// Sum of the inverse temperatures τ_i of the points.
     pub inverse: f64,
@@ -108,15 +108,15 @@ impl Sums {
 pub struct Partition {
     /// Estimate of log C at each inverse temperature, in nats.
     pub log_c: Vec<f64>,
-    /// A lower bound on log C by Jensen's inequality. It is the mean of c over draws, or a tighter closed form with
-    /// averages inside the powers. (The supplement of the paper calls this form an upper bound, but the powers are
-    /// convex.)
+    /// A lower bound on log C by Jensen's inequality. It is the mean of c over draws, or a tighter bound in closed
+    /// form, which takes averages inside the powers. (The supplement of the paper calls this form an upper bound, but
+    /// the powers are convex.)
     pub lower: Vec<f64>,
 }
 
 /// The interface through which the drivers use a model and its data.
 pub trait Engine {
-    /// The variational parameters of the global parameters, together with all other state on which later steps depend.
+    /// The variational parameters of the global parameters, together with any other state that later steps need.
     type Globals: Snapshot + Clone;
     /// The expected log normalisers for local temperatures.
     type Table: Snapshot + Clone;
@@ -132,9 +132,9 @@ pub trait Engine {
     /// Returns the random start for a seed.
     fn start(&self, seed: u64) -> Self::Globals;
 
-    /// Optimises q(z_i) for the points of a batch. The engine keeps their expected sufficient statistics for the next
-    /// [`global_step`](Self::global_step), each weighted by its inverse temperature. Returns `None` if the points are
-    /// not available, in which case the step has no effect.
+    /// Optimises q(z_i) for the points of a batch. The engine weights the expected sufficient statistics of each point
+    /// by the point's inverse temperature and keeps them for the next [`global_step`](Self::global_step). Returns
+    /// `None` if the points are not available. The step then has no effect.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
@@ -143,14 +143,14 @@ pub trait Engine {
         measure: Measure,
     ) -> Option<Sums>;
 
-    /// Returns the largest share of the random start that the driver passes to [`lean_on_start`](Self::lean_on_start)
-    /// while a cooling policy is hot. It is 0 for engines that do not need the start.
+    /// Returns the largest share that the driver passes to [`lean_on_start`](Self::lean_on_start) while a cooling
+    /// policy is hot. It is 0 for engines that do not need the start.
     fn lean(&self) -> f64 {
         0.0
     }
 
-    /// Replaces a share of the data's statistics in the next global step. The replacement is the statistics of the
-    /// random start for `seed`, at the inverse temperature `inverse`.
+    /// Replaces a share of the data's statistics in the next global step by the statistics of the random start for
+    /// `seed`, at the inverse temperature `inverse`.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }
@@ -174,16 +174,15 @@ pub trait Engine {
         0.0
     }
 
-    /// Returns the bound at T = 1 in nats, by which the driver compares two results of a run. Returns `None` if
+    /// Returns the bound at T = 1 in nats. The driver compares the results of two runs by this bound. Returns `None` if
     /// visiting every point would cost too much.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
-    /// Returns log C(T) at the given inverse temperatures. If `draws` is given and the engine has no exact value, it
-    /// estimates log C(T) from that many draws of the prior. If `draws` is `None`, it returns the best value that it
-    /// has.
+    /// Returns log C(T) at the given inverse temperatures. An engine without an exact value estimates log C(T) from
+    /// `draws` draws of the prior. If `draws` is `None`, the engine returns the best value that it can compute.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
     /// Returns the expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the current global parameters, for local

@@ -1,4 +1,4 @@
-//! Exponential families of global parameters, expressed in natural parameters.
+//! Exponential families of global parameters, described by their natural parameters.
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). For each family, the table gives the length of λ, the log normaliser
 //! a, the expectation parameters `E[t]` = ∇a, and a method to draw β. The divergence between two members of a family

@@ -68,8 +68,9 @@ impl ModelFit {
         }
     }
 
-    /// Returns the reasons not to trust a fit, such as equal components. Its status and a temperature above 1 are not
-    /// among them. The messages call a component `part`, and number the components in the order of `order`.
+    /// Returns the reasons not to trust a fit, such as equal components. The reasons do not include the fit's status or
+    /// a temperature above 1. The messages call a component `part`, and `order` determines the numbers of the
+    /// components.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
         // An increase of one nat per parameter means that on average a parameter is more than a standard deviation away
@@ -122,7 +123,7 @@ pub fn identity<M: ConjugateModel>(
 /// Fits a model.
 ///
 /// # Errors
-/// Fails if a checkpoint belongs to another run.
+/// Fails if a checkpoint comes from another run.
 pub fn fit<M: ConjugateModel>(
     model: &M,
     settings: &DriverSettings,

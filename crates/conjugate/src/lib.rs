@@ -1,4 +1,5 @@
-//! Conditionally conjugate models at scale: batch and stochastic variational inference, and variational tempering.
+//! Conditionally conjugate models at scale, fitted by batch or stochastic variational inference, with variational
+//! tempering.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -20,8 +21,8 @@
 //!
 //! A corpus implements [`documents::Documents`]. [`lda::fit`] runs an [`lda::LdaJob`] under a [`jensen_run::Control`],
 //! and returns an [`lda::LdaFit`] with [`lda::Topics`]. [`lda::Predictor`] computes the topic proportions of new
-//! documents and scores held-out words. An update with new documents is a job whose `start` contains the earlier topics
-//! and whose `population` counts earlier and new documents together.
+//! documents and scores held-out words. To update topics with new documents, run a job on these documents. Its `start`
+//! contains the earlier topics, and its `population` is the total number of earlier and new documents.
 
 #![cfg_attr(
     not(test),

@@ -1,11 +1,11 @@
-//! Conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7). They are the class of models that this
+//! Conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7), which are the class of models that this
 //! crate fits.
 //!
 //! Global parameters β have exponential-family priors with natural parameters α. Given β, every data point has log
-//! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs only E[t(β)] under q(β), a vector of the same
-//! length as the natural parameters. The global step needs only E[T(x_i, z_i)] under q(z_i), which also has that
-//! length. A model defines its priors, its local step, its statistics and its normaliser. The drivers and the
-//! temperature policies provide everything else.
+//! p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs only E[t(β)] under q(β), and the global step
+//! needs only E[T(x_i, z_i)] under q(z_i). Both vectors have as many elements as there are natural parameters. A model
+//! defines its priors, its local step, its statistics and its normaliser. The drivers and the temperature policies
+//! provide everything else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub struct Local {
     pub entropy: f64,
     /// Number of inner iterations, if the local step iterates.
     pub sweeps: u32,
-    /// Whether the stopping rule of an iterated local step was met.
+    /// Whether an iterated local step ended by its stopping rule.
     pub converged: bool,
 }
 
@@ -52,8 +52,8 @@ pub trait ConjugateModel: Sync {
     /// Returns the number of data points.
     fn points(&self) -> usize;
 
-    /// Returns the size of a point, on which its normaliser depends. A size is for example a number of tokens or of
-    /// steps in a sequence. It is 1 if all points are alike.
+    /// Returns the size of a point, for example its number of tokens or the length of a sequence. The normaliser of the
+    /// point depends on its size. If all points are alike, their sizes are 1.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -64,8 +64,8 @@ pub trait ConjugateModel: Sync {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// Returns the shards that run the local steps, if other processes have the points. In that case
-    /// [`points`](Self::points) counts the points of all shards, and functions of a single point are not called.
+    /// Returns the shards that run the local steps if the points are in other processes. In that case
+    /// [`points`](Self::points) counts the points of all shards, and methods that take a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
@@ -80,17 +80,17 @@ pub trait ConjugateModel: Sync {
     /// not change the model.
     fn parts(&self) -> Vec<Range<usize>>;
 
-    /// Returns the largest share of the random start in the statistics of a hot iteration under a cooling policy. This
-    /// share prevents components from merging for good (see [`driver`](crate::driver)).
+    /// Returns the largest share of the statistics that comes from the random start while a cooling policy is hot. This
+    /// share prevents components from merging permanently (see [`driver`](crate::driver)).
     ///
     /// A share of 0.1 suffices for components that separate by themselves at some temperature above 1.
     fn lean(&self) -> f64 {
         0.1
     }
 
-    /// Returns the number of values of q(z_i) that are stored between two visits of a point, so that iterated local
-    /// steps can start from them. Without such warm starts, the bound of batch ascent may fall. Every stored value is
-    /// initially 0.5.
+    /// Returns the number of values of q(z_i) that are stored between two visits of a point. Iterated local steps start
+    /// from these values. Without such warm starts, the bound of batch ascent may fall. Every stored value is initially
+    /// 0.5.
     fn memory(&self) -> usize {
         0
     }
@@ -108,8 +108,8 @@ pub trait ConjugateModel: Sync {
     /// Adds `weight` · E_q[T(x_i, z_i)], where q(z_i) is the result of the last local step.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
-    /// Projects the natural parameters to the closest member of a smaller family after a global step, if the model
-    /// restricts q to such a family.
+    /// If the model restricts q to a smaller family, projects the natural parameters to the closest member of this
+    /// family. The method is called after every global step.
     fn restrict(&self, lambda: &mut [f64]) {
         let _ = lambda;
     }
@@ -118,14 +118,14 @@ pub trait ConjugateModel: Sync {
     /// is 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// Returns the effect of the data's units on the bound of all points, in nats. If the data are standardised but
-    /// densities are reported in the original units, it is −Σ log of the scale of every known value. It does not affect
-    /// how well a model fits.
+    /// Returns the amount that the units of the data add to the bound of all points, in nats. If the data are
+    /// standardised but densities are reported in the original units, it is −Σ log of the scale of every known value.
+    /// This amount does not depend on the fit.
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// Returns the plain model of the same points, which has a single component, if there is one.
+    /// Returns the plain model, in which a single component explains the same points, if there is such a model.
     fn plain(&self) -> Option<Plain> {
         None
     }
@@ -135,9 +135,9 @@ pub trait ConjugateModel: Sync {
         true
     }
 
-    /// Returns whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. It is infinite for example for
-    /// Gaussian components with unknown precisions, where the smallest precisions dominate. Policies then use the mean
-    /// of the logarithm, which is Jensen's lower bound.
+    /// Returns whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. For example, it is infinite for
+    /// Gaussian components with unknown precisions, because the smallest precisions dominate. Policies then use
+    /// Jensen's lower bound, which is the mean of the logarithm.
     fn partition_is_finite(&self) -> bool {
         true
     }
@@ -145,9 +145,9 @@ pub trait ConjugateModel: Sync {
 
 /// Two components are twins if the distance between their distributions is less than this, in nats per value.
 ///
-/// The distance between components with equal data is 0. If one component has twice the data of the other, the distance
-/// is an eighth of a nat per value. Components that distinguish points, even if only by noise, differ by about a nat
-/// per value, and the difference grows with the number of points.
+/// Two components with the same data have a distance of 0. If one component has twice as much of the same data, the
+/// distance is an eighth of a nat per value. Components that distinguish points, even if only by noise, differ by about
+/// a nat per value, and the difference grows with the number of points.
 const TWINS: f64 = 0.25;
 
 /// Finds pairs of equal components. Each component is paired with the first component that equals it. Components

@@ -1,4 +1,4 @@
-//! A plain model of the same points, in which one component explains all points. It serves as a baseline.
+//! A baseline model, in which a single component explains all points.
 
 use jensen_math::special::lgamma;
 
@@ -11,12 +11,12 @@ use crate::pointwise::{Pointwise, untempered_bound};
 pub struct Plain {
     /// The bound of the plain model in nats. If no values are missing, it is the log evidence of the plain model.
     pub bound: f64,
-    /// The bound of a model with several components of which one contains all points. The model contains this solution,
-    /// so a fit with a lower bound is not optimal.
+    /// The bound of a model with several components if one of them contains all points. A fit of this model with a
+    /// lower bound is not optimal.
     pub within: f64,
 }
 
-/// Largest number of steps. A single step suffices if no values are missing, and otherwise a few suffice.
+/// Largest number of steps. If no values are missing, a single step suffices. Otherwise a few steps suffice.
 const STEPS: usize = 100;
 
 pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
@@ -41,7 +41,7 @@ pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     bound
 }
 
-/// Returns log p of `count` draws that all belong to the first of `k` categories, where the probabilities of the
+/// Returns the log probability that `count` draws all belong to the first of `k` categories. The probabilities of the
 /// categories have a symmetric Dirichlet prior.
 pub(crate) fn all_the_first(k: usize, concentration: f64, count: f64) -> f64 {
     let total = k as f64 * concentration;

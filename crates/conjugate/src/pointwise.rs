@@ -20,7 +20,7 @@ const POSTERIOR: Purpose = Purpose::new("globals for normalisers");
 /// Largest number of pieces into which a batch is divided. Every piece has statistics of its own.
 const PIECES: usize = 32;
 const PIECE: usize = 16;
-/// Number of draws of q(β) from which the expected log normalisers of local temperatures are computed.
+/// Number of draws from q(β) for estimating the expected log normalisers of local temperatures.
 const TABLE_DRAWS: u64 = 32;
 /// Largest number of iterations in which a point's temperature is inferred.
 const ROUNDS: usize = 12;
@@ -51,7 +51,7 @@ impl Snapshot for VectorGlobals {
     }
 }
 
-/// The expected log normalisers E_q[log ∫ p(x, z | β)^s], with one row over the grid for each size of points.
+/// The expected log normalisers E_q[log ∫ p(x, z | β)^s] on the grid of s, with one row for each size that points have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormaliserTable {
     pub(crate) sizes: Vec<f64>,
@@ -117,8 +117,8 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
     }
 }
 
-/// Makes the local step of one point, at a temperature of its own if that is requested. Returns the result and the
-/// inverse temperature τ.
+/// Makes the local step of one point and infers the point's temperature if this is requested. Returns the result and
+/// the inverse temperature τ.
 fn solve<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -399,8 +399,8 @@ pub(crate) fn start_stream(seed: u64) -> Stream {
     Stream::new(seed, START, 0, 0)
 }
 
-/// Computes E_q[log p(x, z | β)] + H(q(z)) for every point at T = 1. The local step either starts afresh or continues
-/// from its last visit, whichever gives the larger bound.
+/// Computes E_q[log p(x, z | β)] + H(q(z)) for every point at T = 1. The function makes two local steps, a fresh one
+/// and one that continues from the last visit, and uses the one with the larger bound.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }
@@ -437,10 +437,10 @@ pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
 /// Computes the bound of a fit at T = 1 in nats. The local steps are made at T = 1, and the global parameters remain
 /// unchanged.
 ///
-/// Iterated local steps have local optima. For each point, the function takes the better of a fresh start and a
-/// continuation from the last visit.
+/// Iterated local steps have local optima. For each point, the function makes one step from a fresh start and one that
+/// continues from the last visit, and uses the better of the two.
 ///
-/// Returns NaN if the points are in other processes and one of these does not answer.
+/// Returns NaN if the points are in other processes and one of these processes does not answer.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {

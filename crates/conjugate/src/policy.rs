@@ -1,4 +1,4 @@
-//! Temperature policies, which are schedules or infer a global temperature.
+//! Temperature policies that follow a schedule or infer a global temperature.
 
 use jensen_run::temperature::{annealed, interpolated};
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -50,11 +50,10 @@ pub fn settled(temper: &Temper, pass: f64) -> bool {
     }
 }
 
-/// The distribution q(y | r) of variational tempering, which is a multinomial over temperatures, with its prior and
-/// normalisers.
+/// The multinomial distribution q(y | r) over temperatures in variational tempering, with its prior and normalisers.
 ///
-/// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m, where Ē is the expected
-/// complete log likelihood of all data (Mandt et al. 2016, Eq. 9), and log π_m is uniform.
+/// The natural logarithm of the weight of temperature m is Ē/T_m − log C(T_m) + log π_m (Mandt et al. 2016, Eq. 9). Ē
+/// is the expected complete log likelihood of all data, and the prior π_m is uniform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thermostat {
     /// The inverse temperatures 1/T_m.
@@ -63,15 +62,15 @@ pub struct Thermostat {
     pub log_c: Vec<f64>,
     /// The probabilities r_m.
     pub r: Vec<f64>,
-    /// The running estimate of Ē, which does not exist before the first batch.
+    /// The running estimate of Ē, or `None` before the first batch.
     pub energy: Option<f64>,
     /// A damped mean of the squared deviations of recent estimates of Ē from the running estimate.
     pub energy_noise: f64,
 }
 
 impl Thermostat {
-    /// Creates the initial state. The distribution r is uniform, unless it is to be concentrated at the hottest
-    /// temperature (`hottest`) or the settings require T = 1.
+    /// Creates the initial state. By default, the distribution r is uniform. If `hottest` is true, it is concentrated
+    /// at the hottest temperature, and if the settings require a cold start, at T = 1.
     pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
         let m = inverse.len();
@@ -116,10 +115,10 @@ impl Thermostat {
         }
     }
 
-    /// Updates r ← (1 − weight) r + weight r*, where r* is the optimum at the running estimate. With weight 1, this is
-    /// the exact coordinate update. A weight below 1 prevents noise from making r jump between temperatures when r is
-    /// nearly a point mass. It also prevents cooling before the global parameters have adapted. The bound is concave in
-    /// r, so a partial step does not lower it.
+    /// Updates r ← (1 − weight) r + weight r*, where r* is optimal for the running estimate of Ē. With weight 1, this
+    /// is the exact coordinate update. If r is nearly a point mass, noise could make it jump between temperatures. A
+    /// weight below 1 prevents this, and it also keeps the temperature from falling before the global parameters have
+    /// adapted. The bound is concave in r, so a partial step does not lower it.
     pub fn update(&mut self, weight: f64) {
         let Some(energy) = self.energy else { return };
         let mut best: Vec<f64> = self

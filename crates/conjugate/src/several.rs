@@ -20,7 +20,7 @@ pub struct Candidate<'a, M> {
     pub model: &'a M,
     /// Settings of the fit, including its seed.
     pub settings: DriverSettings,
-    /// An amount in nats that is added to the candidate's bound when candidates are compared.
+    /// A number of nats that is added to the candidate's bound before candidates are compared.
     ///
     /// A mixture of K components has K! posterior modes that differ only by the labels of the components. q describes
     /// one of these modes, and adding log K! accounts for the others in the evidence (Bishop, *Pattern Recognition and
@@ -220,7 +220,8 @@ impl<M: ConjugateModel> Algorithm for Several<'_, M> {
     }
 }
 
-/// Returns the identity that the checkpoint of such a run must match. It contains all models and seeds.
+/// Returns the identity that the checkpoint of a run with these candidates must match. The identity contains all models
+/// and seeds.
 ///
 /// # Panics
 /// Panics if there are no candidates.
@@ -253,7 +254,7 @@ pub fn identity_of_several<M: ConjugateModel>(
 /// Fits all candidates, each for at most `each` iterations, and keeps the one with the largest sum of bound and credit.
 ///
 /// # Errors
-/// Fails if a checkpoint belongs to another run.
+/// Fails if a checkpoint comes from another run.
 ///
 /// # Panics
 /// Panics if there are no candidates.

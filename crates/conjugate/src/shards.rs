@@ -1,9 +1,10 @@
-//! Points that are in other processes, which run the local steps shard by shard.
+//! Points that are in other processes. These processes run the local steps shard by shard.
 //!
-//! The number of shards is determined by the data and not by the number of machines. In every step, each shard solves
-//! its share of the batch ([`step`], a function of points, global parameters and share) and returns a [`Part`]. The
-//! driver adds the parts along a fixed binary tree of shards and makes the global step. [`PointShards`] is the
-//! interface to these points, and models such as [`Sampled`](crate::models::Sampled) contain an implementation of it.
+//! The number of shards depends on the data and not on the number of machines. In every step, each shard runs the local
+//! steps of its share of the batch and returns a [`Part`]. The part depends only on the points, the global parameters
+//! and the share ([`step`]). The driver adds the parts along a fixed binary tree of shards and makes the global step.
+//! [`PointShards`] is the interface to these points, and models such as [`Sampled`](crate::models::Sampled) contain an
+//! implementation of it.
 
 use jensen_run::wire::{Reader, Writer};
 
@@ -17,7 +18,7 @@ use crate::temper::InverseTemperatures;
 pub struct Ask<'a> {
     /// The expectations E[t(β)].
     pub expected: &'a [f64],
-    /// The common temperature, or the grid of temperatures from which each point's own is inferred.
+    /// The common temperature, or the grid of temperatures among which each point's temperature is inferred.
     pub heat: &'a Heat<'a, NormaliserTable>,
 }
 
@@ -30,8 +31,8 @@ pub struct Part {
     pub statistics: Vec<f64>,
 }
 
-/// The processes that run the local steps of points that this process does not have. After the first failure, every
-/// request fails.
+/// The processes that have the points and run their local steps. After a request has failed, all later requests also
+/// fail.
 pub trait PointShards: Sync {
     /// Runs the local steps of all shards and adds their parts over the tree. Returns `None` if a shard did not answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
@@ -102,11 +103,11 @@ fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f6
     Ok(expected)
 }
 
-/// Runs the local steps of the points in `share`, for a request that [`Ask::write`] wrote. The same arguments give
+/// Runs the local steps of the points in `share`, as requested by the output of [`Ask::write`]. The same arguments give
 /// bitwise identical results on every machine.
 ///
 /// # Errors
-/// Fails if the bytes are not a valid request, or belong to another model.
+/// Fails if the bytes are not a valid request, or if the request is for another model.
 pub fn step<M: ConjugateModel>(
     model: &M,
     ask: &mut Reader<'_>,
@@ -144,7 +145,7 @@ pub fn step<M: ConjugateModel>(
 /// Computes the contribution of one shard to [`PointShards::bound`]. `ask` contains the array E[t(β)].
 ///
 /// # Errors
-/// Fails if the bytes are not a valid array, or belong to another model.
+/// Fails if the bytes are not a valid array, or if the array is for another model.
 pub fn bound<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<f64, String> {
     let expected = expected(model, ask)?;
     Ok(bound_of_points(model, &expected, &[]))

@@ -6,19 +6,19 @@ use jensen_math::special;
 use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
-/// Settings of global variational tempering: the grid of temperatures, and the updates of the distribution r over this
-/// grid.
+/// Settings of global variational tempering. They define the grid of temperatures and the updates of the distribution r
+/// over this grid.
 ///
 /// Stochastic fits begin with r uniform over the grid, as in the paper. Batch ascent begins at the hottest temperature,
 /// because it forgets its random start only while assignments are soft.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
-    /// Number M of temperatures, which is at least 2.
+    /// Number M of temperatures in the grid, at least 2.
     pub temperatures: usize,
     /// The highest temperature. The lowest temperature is 1, and the temperatures form a geometric sequence.
     pub hottest: f64,
     /// Number of prior draws of the global parameters in the estimate of log C(T), as in the paper. By default, topic
-    /// models use a lower bound in closed form. Other models whose log C needs draws use [`DRAWS`] of them.
+    /// models use a lower bound in closed form, and other models that need draws make [`DRAWS`] of them.
     pub draws: Option<usize>,
     /// Number of updates of r per pass in stochastic fits. Batch fits update r once per iteration.
     pub updates_per_pass: f64,
@@ -26,10 +26,10 @@ pub struct GlobalTempering {
     pub every: Option<u64>,
     /// The initial temperature.
     pub start: HeatStart,
-    /// The weight of the new r relative to the old one, in (0, 1]. In stochastic fits it is also the weight of the
-    /// newest estimate of the expected log likelihood of the corpus.
+    /// The weight of the new r in its average with the old r, in (0, 1]. In stochastic fits it is also the weight of
+    /// the newest estimate of the expected log likelihood of the corpus.
     pub damping: f64,
-    /// Number of passes after which the temperature is 1, or of iterations in batch ascent (see [`cooled`]). The paper
+    /// The temperature is 1 after this number of passes, or of iterations in batch ascent (see [`cooled`]). The paper
     /// has no cooling.
     pub cooling: Option<f64>,
 }
@@ -47,8 +47,8 @@ pub enum HeatStart {
     Warm,
     /// r is concentrated at T = 1.
     Cold,
-    /// Both of the other starts, in two runs that advance together. The fit keeps the result with the larger bound of
-    /// the tempered model. Only topic models support this setting.
+    /// Both of the other starts. The fit makes two runs, which advance together. The fit keeps the result with the
+    /// larger bound of the tempered model. Only topic models support this setting.
     Both,
 }
 
@@ -85,18 +85,19 @@ impl Default for GlobalTempering {
 /// Settings of local variational tempering: the grid of inverse temperatures and their prior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalTempering {
-    /// Number M of inverse temperatures, which is at least 2. They are evenly spaced in [0, 1], including both ends.
+    /// Number M of inverse temperatures in the grid, at least 2. They are evenly spaced in [0, 1], including both ends.
     pub temperatures: usize,
     /// Parameters a and b, both at least 1, of the prior Beta(a, b) of a continuous 1/T. Integrals over this prior use
-    /// the trapezoidal rule with the M inverse temperatures as nodes. Without this prior, 1/T has one of M values that
-    /// are equally probable.
+    /// the trapezoidal rule with the M inverse temperatures as nodes. Without this prior, 1/T has M possible values
+    /// with equal probabilities.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
-    /// Sum of step sizes after which the expected log normalisers are computed again. The sum measures how much the
-    /// global parameters have changed. Batch fits compute them in every iteration.
+    /// The expected log normalisers are computed again whenever the step sizes since the last computation add up to
+    /// this value. This sum measures how much the global parameters have changed. Batch fits compute them in every
+    /// iteration.
     pub refresh: f64,
-    /// Number of passes after which every temperature is 1, or of iterations in batch ascent (see [`cooled`]). The
-    /// paper has no cooling.
+    /// Every temperature is 1 after this number of passes, or of iterations in batch ascent (see [`cooled`]). The paper
+    /// has no cooling.
     pub cooling: Option<f64>,
 }
 
@@ -111,11 +112,12 @@ impl Default for LocalTempering {
     }
 }
 
-/// Returns the smallest allowed inverse temperature after `pass` passes of a cooling that takes `passes` passes. It
-/// rises linearly from `coldest` to 1. Without a cooling it is 0.
+/// Returns the smallest inverse temperature that a cooling over `passes` passes allows after `pass` passes. It rises
+/// linearly from `coldest` to 1. Without a cooling it is 0.
 ///
-/// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling gradually removes
-/// the hot end of the grid, so the last stage is plain inference at T = 1, whatever temperatures are inferred.
+/// Inferred temperatures converge to the values that the model prefers, and these values need not be 1. The cooling
+/// gradually removes the hot end of the grid, so the last stage is plain inference at T = 1, whatever temperatures are
+/// inferred.
 pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     passes.map_or(0.0, |passes| {
         let done = (pass / passes).min(1.0);
@@ -123,14 +125,14 @@ pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     })
 }
 
-/// The length of a fit, to which advice in messages refers.
+/// The length of a fit. Messages use it to give advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length {
     /// Number of passes, or of iterations of batch ascent, that the fit may take.
     pub planned: f64,
     /// Number of passes that a cooling should take in a fit of this length.
     pub cooling: f64,
-    /// The flag that extends the fit.
+    /// The command-line flag that makes the fit longer.
     pub flag: &'static str,
 }
 
@@ -148,7 +150,8 @@ pub enum Temper {
         /// The temperature at the start, which is at least 1.
         from: f64,
     },
-    /// Temperatures at given passes. They are interpolated linearly between these passes and are constant outside.
+    /// Temperatures at given passes. Between these passes, the temperature is interpolated linearly. Before the first
+    /// and after the last of them, it is constant.
     Schedule(Vec<(f64, f64)>),
     /// One inferred temperature for all data (variational tempering).
     Global(GlobalTempering),
@@ -157,8 +160,8 @@ pub enum Temper {
 }
 
 impl Temper {
-    /// Returns the linear schedule that begins at the mean of the default grid of [`GlobalTempering`], as in the
-    /// comparisons of the paper.
+    /// Returns a linear schedule. As in the comparisons of the paper, it begins at the mean temperature of the default
+    /// grid of [`GlobalTempering`].
     pub fn anneal(passes: f64) -> Self {
         let grid = GlobalTempering::default().grid();
         Self::Anneal {
@@ -187,8 +190,8 @@ impl Temper {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Returns the number of passes, or of iterations in batch ascent, after which the temperature is 1. The result is
-    /// `None` unless the policy heats and prescribes the temperature.
+    /// Returns the number of passes, or of iterations in batch ascent, after which the temperature is 1. Returns `None`
+    /// if the policy does not heat or does not prescribe the temperature.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -203,7 +206,8 @@ impl Temper {
         }
     }
 
-    /// Returns the flags that would make a fit with this policy, which ended hot, end at temperature 1.
+    /// Returns advice for a fit with this policy that ended at a temperature above 1: the flags with which it would end
+    /// at temperature 1.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,
@@ -425,7 +429,7 @@ impl FromStr for Temper {
     }
 }
 
-/// Largest number of temperatures. Each temperature costs a sum over topics or points, so a larger number is probably a
+/// Largest number of temperatures. Each temperature costs a sum over topics or points. A larger number is probably a
 /// typing error.
 const MOST_TEMPERATURES: usize = 10_000;
 
@@ -459,7 +463,7 @@ pub struct InverseTemperatures {
 }
 
 impl InverseTemperatures {
-    /// Returns the prior mean, which is the initial inverse temperature of a point before its first visit.
+    /// Returns the prior mean. Before a point is visited for the first time, this is its inverse temperature.
     pub fn mean(&self) -> f64 {
         let total = special::log_sum_exp_slice(&self.log_prior);
         let pairs = self.log_prior.iter().zip(&self.values);

@@ -26,8 +26,8 @@ pub struct GaussianDropout {
 }
 
 impl GaussianDropout {
-    /// Creates the objective from features, from labels below `classes` (K), and from the standard deviation s of the
-    /// dropout.
+    /// Creates the objective from features and labels. Each label is below K = `classes`. The dropout has the standard
+    /// deviation s = `sd`.
     ///
     /// # Errors
     /// Fails if there are not as many labels as rows of features, or if a label is not below K.

@@ -1,4 +1,4 @@
-//! Rows of a design matrix. Products are available with the rows of a batch and with their transpose.
+//! Rows of a design matrix, with functions that multiply the rows of a batch, or their transpose, by a matrix.
 
 use jensen_math::simd::LANES;
 
@@ -43,7 +43,7 @@ jensen_math::simd_fn! {
 }
 
 jensen_math::simd_fn! {
-    /// Adds `Σ x² w` to `strands[k]`, where the sum is over every eighth product from k on.
+    /// Adds to each `strands[k]` the sum of the products `x² w` at the indices k, k + 8, k + 16 and so on.
     fn weigh_squares, weigh_squares_fn = <V>(x: &[f64], w: &[f64], strands: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for (x, w) in x.chunks(LANES).zip(w.chunks(LANES)) {
@@ -75,7 +75,8 @@ impl Dense {
     }
 
     /// Creates dense rows from bytes, such as the pixels of an image. The values are read as `(byte − shift) · scale`,
-    /// where every column has its own shift and scale. They need an eighth of the memory of doubles.
+    /// where every column has its own shift and scale. Bytes need an eighth of the memory that double-precision numbers
+    /// need.
     ///
     /// # Errors
     /// Fails if the bytes do not fill whole rows, or if `shift` or `scale` does not have one element per column.

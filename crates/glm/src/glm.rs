@@ -6,11 +6,11 @@ use jensen_density::{
 
 use crate::{Features, Link, Prior, ShapeError};
 
-/// A generalised linear model of records. Predictor k of record n is `Σ_p x_np z[o + p·K + k]`, where o is the offset
-/// at which the coefficients begin. The coordinates before this offset belong only to the prior.
+/// A generalised linear model of records. Predictor k of record n is `Σ_p x_np z[o + p·K + k]`. The coefficients begin
+/// at offset o. The coordinates before this offset belong only to the prior.
 ///
-/// Values include all normalising constants. A batch of B records costs `2·B·P·K` flops per lane and product. For
-/// sparse features, P is the number of non-zero columns in a row.
+/// Values include all normalising constants. For a batch of B records, each product with the features takes `2·B·P·K`
+/// flops per lane. For sparse features, P in this formula is the number of non-zero entries in a row.
 #[derive(Debug)]
 pub struct Glm<P> {
     features: Features,
@@ -57,7 +57,7 @@ impl<P: Prior> Glm<P> {
         &self.link
     }
 
-    /// Returns the dense rows of the batch in `scratch`. If they are not there yet, they are gathered first.
+    /// Returns the dense rows of the batch, which are gathered into `scratch` if they are not there yet.
     fn gathered<'s>(&self, scratch: &'s mut PredictorScratch, batch: &[u32]) -> &'s [f64] {
         if let Features::Dense(dense) = &self.features
             && scratch.batch != batch

@@ -1,15 +1,15 @@
-//! Generalised linear models of exchangeable records, and two related models. Their kernels are written by hand.
+//! Generalised linear models of exchangeable records, and two related models, with hand-written kernels.
 //!
 //! Every model is a density p(z) ∏ₙ p(yₙ | z) over N records in nats, with all normalising constants. [`Glm`] has K
 //! linear predictors per record, ηₙ = xₙ W. It consists of features ([`Dense`] rows of numbers or bytes, or [`Sparse`]
-//! rows), a [`Link`] from predictors to outcomes, and a [`Prior`] of the weights. Its coordinates are those of the
-//! prior, and the last of them are the D × K weights. [`Ppca`] is probabilistic principal components with the scores
-//! integrated out (Tipping and Bishop 1999). Both models implement [`RecordDensity`](jensen_density::RecordDensity).
-//! Minibatch methods use them directly, and [`AllRecords`](jensen_density::AllRecords) turns them into ordinary
-//! densities for every other method. [`GaussianDropout`] is a
-//! [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) objective with noise in its features. These models
-//! are those of the experiments of Wang, Geffner and Domke (2024), *Joint control variate for faster black-box
-//! variational inference*.
+//! rows), a [`Link`] from predictors to outcomes, and a [`Prior`] of the weights. The model has the same coordinates as
+//! its prior, and the last of them are the D × K weights. [`Ppca`] is probabilistic principal components with the
+//! scores integrated out (Tipping and Bishop 1999). Both models implement
+//! [`RecordDensity`](jensen_density::RecordDensity). Minibatch methods use them directly, and
+//! [`AllRecords`](jensen_density::AllRecords) turns them into ordinary densities for every other method.
+//! [`GaussianDropout`] is a [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) objective with noise in
+//! its features. Wang, Geffner and Domke use these models in the experiments of *Joint control variate for faster
+//! black-box variational inference* (2024).
 //!
 //! The following example fits a logistic regression on minibatches, with a mean-field approximation:
 //!
@@ -70,7 +70,7 @@ pub use ppca::Ppca;
 pub use prior::{CommonNormal, Prior, StandardNormal};
 pub use sparse::Sparse;
 
-/// An error in inputs that do not define a valid model.
+/// The error for inputs that do not define a valid model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeError(pub String);
 

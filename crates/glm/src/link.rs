@@ -24,7 +24,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// Creates the link of binary outcomes, which have a Bernoulli likelihood.
+    /// Creates the link for binary outcomes, which has a Bernoulli likelihood.
     pub fn bernoulli(outcomes: &[bool]) -> Self {
         let signs = outcomes.iter().map(|&y| if y { 1.0 } else { -1.0 });
         Self::BernoulliLogit {
@@ -32,7 +32,7 @@ impl Link {
         }
     }
 
-    /// Creates the link of classes. Labels are counted from 0.
+    /// Creates the link for outcomes that are classes. The labels start at 0.
     ///
     /// # Errors
     /// Fails if a label is not below `classes`.
@@ -141,8 +141,7 @@ impl Link {
         }
     }
 
-    /// Computes the product of every record's Hessian with `v`, where the Hessian is with respect to the record's
-    /// predictors.
+    /// Multiplies each record's Hessian with respect to its predictors by `v`.
     pub(super) fn curvature(&self, eta: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = eta.lanes();
         match self {
@@ -191,8 +190,8 @@ const NORMALS: [(f64, f64); 8] = [
 ];
 
 /// Computes `E[logit⁻¹(η)]` and the expectation of its derivative for η ~ N(mean, variance). The expectation of a
-/// normal distribution function with slope s is again one, with slope `s / √(1 + s² variance)`, so the error does not
-/// grow with the variance.
+/// normal distribution function with slope s is a normal distribution function with slope `s / √(1 + s² variance)`. The
+/// error therefore does not grow with the variance.
 fn logistic_normal(mean: &[f64], variance: &[f64], value: &mut [f64], slope: &mut [f64]) {
     let simd = Simd::detect();
     let count = mean.len();

@@ -12,8 +12,8 @@ use jensen_math::dense::{cholesky, solve_lower, solve_lower_transposed};
 /// Probabilistic principal components: `xₙ ~ normal(0, W Wᵀ + s I)` for rows xₙ with P columns. The matrix `W` (P × K,
 /// stored row by row in z) is standard normal a priori, and the noise variance s is known (Tipping and Bishop 1999).
 ///
-/// Let `M = s I + WᵀW` and `a = M⁻¹ Wᵀ x`, and let A contain a for every row of the batch. The log density, its
-/// gradient and its Hessian-vector product are then:
+/// Let `M = s I + WᵀW` and `a = M⁻¹ Wᵀ x`, and let A be the matrix whose rows are the vectors a of the batch's rows.
+/// The log density, its gradient and its Hessian-vector product are then:
 ///
 /// - `log p(x) = −½ (P log 2π + (P − K) log s + log |M| + (xᵀx − xᵀW a) / s)`,
 /// - `∇ = XᵀA / s − W Q` with `Q = AᵀA / s + B M⁻¹`,
@@ -87,7 +87,7 @@ impl Ppca {
         out
     }
 
-    /// Returns `None` if M is not positive definite, which only rounding can cause.
+    /// Returns `None` if M is not positive definite. Only rounding errors can cause this.
     fn posterior(&self, w: &[f64]) -> Option<Posterior> {
         let k = self.components;
         let mut m = self.inner(w, w, self.p());
@@ -376,8 +376,8 @@ impl RecordDensity for Ppca {
         }
     }
 
-    /// Computes the products with X and V once for all groups. Each group costs `8·P·K²` additional flops, and its
-    /// point is read from memory once.
+    /// Computes the products with X and V once for all groups. Each group costs `8·P·K²` additional flops and reads its
+    /// point from memory once.
     fn grouped(
         &self,
         ws: &mut PpcaWorkspace,

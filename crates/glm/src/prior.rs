@@ -34,19 +34,20 @@ impl<P: Prior + ?Sized> Prior for Box<P> {
     }
 }
 
-/// A prior under which all coefficients are independent and standard normal.
+/// A prior that makes all coefficients independent and standard normal.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardNormal(
     /// The number of coordinates d.
     pub usize,
 );
 
-/// Number of partial sums of squares. Rows are added to them in turn, so the sum of a lane depends only on the lane's
-/// own numbers, and a single lane fills whole vectors.
+/// Number of partial sums of squares. Rows are added to them in turn. The sum of a lane therefore depends only on the
+/// lane's own numbers, and even a single lane fills whole vectors.
 const STRANDS: usize = 8;
 
 jensen_math::simd_fn! {
-    /// Adds `Σ x²` to `strands[k]`, where the sum is over every `strands.len()`-th number of `x` from k on.
+    /// Adds to each `strands[k]` the sum of the squares of `x` at the indices k, k + n, k + 2n and so on, where n is
+    /// `strands.len()`.
     fn add_squares, add_squares_fn = <V>(x: &[f64], strands: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         for part in x.chunks(strands.len()) {
@@ -201,8 +202,8 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Writes the gradient with respect to the groups to `out`, and adds the contributions to the gradients of the mean
-    /// and the log scale to `sums`.
+    /// Writes the gradient with respect to the groups to `out`, and adds to `sums` what the groups contribute to the
+    /// gradients with respect to the mean and the log scale.
     fn common_grad, common_grad_fn = <V>(groups: &[f64], common: [&[f64]; 2], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision] = common;
@@ -220,8 +221,8 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Writes the Hessian-vector products of the groups to `out`, and adds the contributions to those of the mean and
-    /// the log scale to `sums`.
+    /// Writes the Hessian-vector products of the groups to `out`, and adds to `sums` what the groups contribute to the
+    /// products of the mean and the log scale.
     fn common_hvp, common_hvp_fn = <V>(groups: &[f64], v: &[f64], common: [&[f64]; 4], out: &mut [f64], sums: [&mut [f64]; 2]) {
         let _ = std::marker::PhantomData::<V>;
         let [mean, precision, v_mean, v_log] = common;

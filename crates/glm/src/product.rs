@@ -39,7 +39,7 @@ impl<'a> Matrix<'a> {
 }
 
 /// Computes `out = A B + keep · out` for row-major matrices. The bits of an element do not depend on the number of
-/// threads, because only rows and columns are divided among threads.
+/// threads, because the threads share out rows and columns but never the terms of one element's sum.
 pub(crate) fn multiply(a: Matrix<'_>, b: Matrix<'_>, keep: f64, out: &mut [f64]) {
     assert_eq!(a.columns, b.rows, "inner extents");
     assert!(out.len() >= a.rows * b.columns, "room for the product");

@@ -94,7 +94,7 @@ impl SparseRow for Bytes<'_> {
     }
 }
 
-/// Number of rows by which prefetching runs ahead of the computation.
+/// While a row is processed, the row this many rows further on is prefetched.
 const AHEAD: usize = 6;
 
 macro_rules! with_row {
@@ -216,8 +216,8 @@ impl Sparse {
         with_row!(self, n, row => row.each(|c, _| out.push(c as u32)));
     }
 
-    /// Returns whether a batch uses so few columns that finding these columns is worthwhile. Rows of bytes are treated
-    /// as images, which together use almost all columns.
+    /// Returns whether a batch uses so few columns that finding these columns is worthwhile. Rows of bytes are assumed
+    /// to be images. Together, the images of a batch use almost all columns.
     pub(super) fn leaves_out(&self) -> bool {
         matches!(self.entries, Entries::Floats { .. })
     }
@@ -316,7 +316,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Returns the number of vectors in the next block, given the number of vectors left. It is at most four. A block of a
+/// Returns the number of vectors in the next block, which is at most four, if `left` vectors remain. A block of a
 /// single vector never follows another block.
 #[inline(always)]
 fn block(left: usize) -> usize {
@@ -328,7 +328,7 @@ fn block(left: usize) -> usize {
 }
 
 /// Returns the offsets of the vectors in a block. The last vector of a row ends where the row ends, so it may overlap
-/// the vector before it, which belongs to the same block.
+/// the vector before it. Both vectors belong to the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];

@@ -1,11 +1,11 @@
 //! Prior densities of hyperparameters.
 //!
-//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017). Such a prior is
-//! exponential in a distance between the model and the simpler model that lacks the part in question. For a standard
-//! deviation σ the distance is σ. For a range in d dimensions it is range^(−d/2) (Fuglstad, Simpson, Lindgren and Rue
-//! 2019), and for an autocorrelation √(−log(1 − ρ²)) (Sørbye and Rue 2017). For the share φ of BYM2 it is the square
-//! root of twice the Kullback–Leibler divergence (Riebler et al. 2016). The rate of the exponential follows from a
-//! tail: the probability of a value beyond a threshold that the user considers large.
+//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017). Each part of a model
+//! has a distance from the simpler model without this part, and the prior is exponential in this distance. For a
+//! standard deviation σ the distance is σ. For a range in d dimensions it is range^(−d/2) (Fuglstad, Simpson, Lindgren
+//! and Rue 2019), and for an autocorrelation √(−log(1 − ρ²)) (Sørbye and Rue 2017). For the share φ of BYM2 it is the
+//! square root of twice the Kullback–Leibler divergence (Riebler et al. 2016). The user chooses a large value as a
+//! threshold and states the probability of values beyond it. The two numbers determine the rate of the exponential.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub enum PriorDensity {
         /// The rate of the exponential.
         rate: f64,
     },
-    /// A density of the share of the structured part, exponential in a tabulated distance.
+    /// A density of the share that the structured part has. The density is exponential in a tabulated distance.
     Share {
         /// The rate.
         rate: f64,
@@ -73,8 +73,8 @@ pub enum PriorDensity {
     },
 }
 
-/// The event whose probability defines a penalised-complexity prior on a hyperparameter: the prior gives probability α
-/// to the event beyond the threshold U.
+/// The event whose probability defines a penalised-complexity prior of a hyperparameter. The event is that a quantity
+/// is beyond a threshold U, and the prior gives it the probability α.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tail {
     /// P(σ > U) = α for the standard deviation σ = value^power.
@@ -92,7 +92,7 @@ pub enum Tail {
 }
 
 impl Tail {
-    /// Returns the prior that has this tail: its probability of a value beyond `at` is `probability`.
+    /// Returns the prior with this tail. Under this prior, a value is beyond `at` with probability `probability`.
     pub fn density(self, at: f64, probability: f64) -> PriorDensity {
         let strength = -probability.ln();
         match self {
@@ -190,7 +190,8 @@ impl PriorDensity {
         }
     }
 
-    /// Returns the density of a value for which `factor` times value^power is a standard deviation with this density.
+    /// Returns the density of a value, given that `factor` times value^power is a standard deviation with the density
+    /// `self`.
     #[must_use]
     pub(crate) fn of_multiple(self, factor: f64) -> Self {
         match self {

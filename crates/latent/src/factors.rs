@@ -3,10 +3,11 @@
 //! Row n of a table has K factor scores z_n ~ N(0, I), and entry (n, i) has the linear predictor `w_iᵀz_n + b_i`. The
 //! E-step fits the latent Gaussian model of each row by the dual, with one dual variable per observed entry. For each
 //! column, the M-step maximises `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over (w_i, b_i) by Newton steps
-//! with the curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`. It halves a step until the objective does not fall.
-//! Neither the E-step nor the M-step lowers `Σ bound_n − ½ ridge Σ |w_i|²`. The algorithm also maximises over the free
-//! parameters of the likelihood, one after the other. With a normal likelihood and a learnt variance, the model is
-//! probabilistic principal component analysis (Tipping and Bishop 1999) with a ridge penalty on the loadings.
+//! with the curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`. A step that would lower the objective is halved until it
+//! no longer does. Neither the E-step nor the M-step lowers `Σ bound_n − ½ ridge Σ |w_i|²`. The algorithm also
+//! maximises over the free parameters of the likelihood, one after the other. With a normal likelihood and a learnt
+//! variance, the model is probabilistic principal component analysis (Tipping and Bishop 1999) with a ridge penalty on
+//! the loadings.
 
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ pub struct FactorModel {
 pub struct FactorSettings {
     /// Settings of the rows' fits.
     pub fit: Settings,
-    /// Precision of the normal prior on the loadings. The prior keeps loadings finite if a column is separable.
+    /// Precision of the normal prior of the loadings. The prior keeps the loadings finite even if the scores separate
+    /// the values of a binary column perfectly.
     pub ridge: f64,
     /// EM ends when an iteration raises its objective by less than this, in nats.
     pub tolerance: f64,
@@ -112,7 +114,7 @@ impl FactorFit {
 
 #[derive(Clone, Debug, PartialEq)]
 struct State {
-    /// (w_i, b_i) for each column i, in K + 1 consecutive numbers.
+    /// The loadings w_i followed by the intercept b_i for each column i, in K + 1 consecutive numbers.
     loadings: Vec<f64>,
     parameters: Vec<f64>,
     objective: f64,
@@ -220,9 +222,9 @@ impl Em<'_> {
             .unzip()
     }
 
-    /// Performs the M-step of the likelihood's parameters. Each free parameter moves to the zero of the derivative of
-    /// `Σ f` with respect to the parameter's logarithm, or only part of the way if the full step does not lower the
-    /// sum.
+    /// Performs the M-step of the likelihood's parameters. Each free parameter makes a full step, which sets the
+    /// derivative of `Σ f` with respect to the parameter's logarithm to zero. If this full step does not lower the sum,
+    /// the parameter moves only part of the way.
     fn learn(&mut self, rows: &[RowPosterior], state: &mut State) -> Result<(), Error> {
         let width = self.width();
         let marginals: Vec<(Vec<f64>, Vec<f64>)> = (0..self.model.table.cols)
@@ -542,8 +544,8 @@ impl Algorithm for Em<'_> {
 }
 
 /// Smallest variance of normal noise, relative to the columns' mean variance. It is five orders of magnitude above
-/// rounding error. The likelihood is unbounded if the factors reproduce the rows exactly, and a fit that ends at this
-/// limit reports it.
+/// rounding error. Without a limit, the likelihood would be unbounded if the factors reproduce the rows exactly. A fit
+/// that ends at this limit reports this.
 pub const NO_NOISE: f64 = 1e-10;
 
 fn least_variance(model: &FactorModel) -> f64 {
@@ -558,13 +560,13 @@ fn least_variance(model: &FactorModel) -> f64 {
     NO_NOISE * variances.sum::<f64>() / model.table.cols as f64
 }
 
-/// Largest number of columns for which a fit starts from principal components. At this size, the eigenvectors take a
-/// second.
+/// A fit starts from principal components if the table has at most this many columns. For this many columns, the
+/// computation of the eigenvectors takes a second.
 const WIDEST: usize = 200;
 
 /// Computes starting values for a model with normal noise by principal component analysis. The function returns the
-/// loadings with intercepts, in K + 1 numbers per column, and the variance of the noise. For a complete table these
-/// values maximise the likelihood (Tipping and Bishop 1999). Missing entries are set to the means of their columns.
+/// variance of the noise, and for each column K loadings followed by the intercept. For a complete table these values
+/// maximise the likelihood (Tipping and Bishop 1999). Missing entries are set to the means of their columns.
 fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     let (table, k) = (&model.table, model.factors);
     let (n, d) = (table.rows, table.cols);
@@ -605,7 +607,7 @@ fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
 ///
 /// # Errors
 /// Fails if the table has no entries or entries outside the likelihood's domain, if there are no factors, if the
-/// likelihood has several linear predictors, or if the checkpoint belongs to another run.
+/// likelihood has several linear predictors, or if the checkpoint comes from another run.
 pub fn fit_factors(
     model: &FactorModel,
     settings: &FactorSettings,

@@ -18,7 +18,7 @@ pub enum Solver {
     Opper,
     /// Coordinate ascent (Khan, Mohamed and Murphy 2012), which is available only for Gaussian processes.
     Coordinate,
-    /// Expectation maximisation over the points of contact of Jaakkola's bound.
+    /// Expectation maximisation, which optimises the points of contact of Jaakkola's bound.
     Em,
 }
 
@@ -63,8 +63,8 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// The dual solver with a tolerance of 1e-6 nats and with a number of nodes that depends on the spread of each
-    /// predictor.
+    /// Returns settings with the dual solver and a tolerance of 1e-6 nats. The number of nodes depends on the spread of
+    /// each predictor.
     fn default() -> Self {
         Self {
             solver: Solver::Dual,
@@ -74,8 +74,8 @@ impl Default for Settings {
     }
 }
 
-/// A starting point from an earlier fit of a model of the same size. A warm start uses the sites' natural parameters `λ
-/// m̄ − α` and λ, because these remain suitable when the prior changes.
+/// A starting point that comes from an earlier fit of a model with the same size. The new fit starts from the sites'
+/// natural parameters `λ m̄ − α` and λ, because these remain suitable when the prior changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warm {
     /// The vector α of the earlier fit.
@@ -103,7 +103,8 @@ pub struct Fit {
     /// The variances diag W V Wᵀ of the linear predictors, one per predictor.
     pub predictor_variance: Vec<f64>,
     /// The vector α, with one element per predictor. If the exact expectation couples the predictors of an observation,
-    /// α has one element per pair of the observation's categories, and the pairs that contain the reference come first.
+    /// α has one element for each pair of categories of the observation. The pairs that contain the reference category
+    /// come first.
     pub alpha: Vec<f64>,
     /// The vector λ, with the same length as `alpha`.
     pub lambda: Vec<f64>,

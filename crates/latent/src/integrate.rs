@@ -1,12 +1,13 @@
-//! Integrates over hyperparameters: explores their posterior around its mode and fits the model at each point of an
-//! integration rule.
+//! Integrates over hyperparameters. The functions explore the hyperparameters' posterior around its mode and fit the
+//! model at each point of an integration rule.
 //!
 //! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h, where h is the sum of
 //! the bound and the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes the posterior
-//! approximately standard normal in z. For one or two hyperparameters, the rule is the grid of integer z at which h is
-//! at most a few nats below its maximum. For three to eight, it is a central composite design, stretched along each
-//! axis and direction in which h falls slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson, Lindgren
-//! and Rue 2013). The posterior of the latent variables is the mixture of the fits at the points.
+//! approximately standard normal in z. For one or two hyperparameters, the rule is a grid. It contains the integer
+//! points z for which h is within a few nats of its maximum. For three to eight hyperparameters, the rule is a central
+//! composite design. The design is stretched along directions in which h falls slowly (Rue, Martino and Chopin 2009,
+//! section 6.5; Martins, Simpson, Lindgren and Rue 2013). The posterior of the latent variables is a mixture of the
+//! Gaussian posteriors that were fitted at the points.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,21 +34,22 @@ const LARGEST: usize = 8;
 /// The radius of a design's points, divided by the square root of their dimension. INLA uses the same value.
 const RADIUS: f64 = 1.1;
 
-/// Half the distance between the points of a second difference, in logarithms of the hyperparameters.
+/// The gradients whose difference gives the Hessian are evaluated at this distance from the mode, in logarithms of the
+/// hyperparameters.
 const APART: f64 = 0.1;
 
-/// Smallest extent on one side of an axis. It is also the extent if no fit on that side succeeds.
+/// Smallest extent on one side of an axis. The extent also has this value if no fit on that side succeeds.
 const NARROW: f64 = 0.3;
 
-/// Largest number of steps on one side of an axis. Together they reach four and a quarter standard deviations.
+/// Largest number of steps on one side of an axis. All steps together cover four and a quarter standard deviations.
 const FARTHEST: usize = 3;
 
-/// A direction counts as flat if its curvature is below this value. Its standard deviation then exceeds five, in
-/// logarithms.
+/// A direction counts as flat if its curvature is below this value. The posterior's standard deviation along such a
+/// direction exceeds five, in logarithms.
 const LEVEL: f64 = 0.04;
 
-/// Returns the approximate number of fits that the integration over this many hyperparameters needs: the number of grid
-/// points if the posterior is normal, or the number of points of the design.
+/// Returns the approximate number of fits that the integration needs for this many hyperparameters. For a grid, the
+/// number is that of a normal posterior. For a design, it is the number of the design's points.
 pub fn points(dimensions: usize) -> usize {
     let reach = (2.0 * FALL).sqrt() as i32;
     let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
@@ -83,7 +85,7 @@ pub struct Integrated {
     pub points: Vec<Point>,
     /// log ∫ e^bound p(θ) dθ in nats.
     pub evidence: f64,
-    /// The difference between `evidence` and the value that another rule gives over the same points.
+    /// The difference between `evidence` and the value that another integration rule gives with the same points.
     pub error: f64,
     /// The marginal of each hyperparameter.
     pub marginals: Vec<Marginal>,
@@ -314,8 +316,9 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     })
 }
 
-/// Returns the signs of the corners of a cube, or of a fraction of the corners in which no two pairs of coordinates are
-/// confounded (a design of resolution V; Box and Hunter 1961).
+/// Returns the corners of a cube, as signs. For five to eight dimensions, the function returns only some of the
+/// corners, which form a design of resolution V. Such a design does not confound any two pairs of coordinates (Box and
+/// Hunter 1961).
 fn corners(n: usize) -> Vec<Vec<f64>> {
     // The signs of the last coordinates are products of earlier ones.
     let products: &[&[usize]] = match n {

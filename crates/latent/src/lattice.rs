@@ -1,7 +1,7 @@
 //! Points that fill a cube evenly.
 
-/// Iterates over the points of a rank-one lattice in the unit cube that is based on generalised golden ratios (Roberts
-/// 2018). The points are fixed, and the first n of them are evenly spread for every n.
+/// Iterates over the points of a rank-one lattice in the unit cube. The lattice is based on generalised golden ratios
+/// (Roberts 2018). Every call returns the same points, and for every n the first n points are evenly spread.
 pub fn lattice(dimensions: usize) -> impl Iterator<Item = Vec<f64>> {
     let mut ratio = 1.5f64;
     for _ in 0..60 {

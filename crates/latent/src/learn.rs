@@ -1,13 +1,13 @@
 //! Learns hyperparameters by maximising the bound (empirical Bayes), or the sum of the bound and the log priors. The
-//! maximum of the sum is the posterior mode of the hyperparameters in unconstrained coordinates, at which
-//! [`integrate`](crate::integrate) starts.
+//! maximum of the sum is the posterior mode of the hyperparameters in unconstrained coordinates. The integration over
+//! hyperparameters ([`integrate`](crate::integrate)) starts there.
 //!
 //! By the envelope theorem, the total derivative of the bound with respect to θ at the dual optimum equals the partial
-//! derivative. The fit's [`Sensitivity`](crate::Sensitivity) and the chain rule of the prior give this partial
-//! derivative. Quasi-Newton steps (BFGS) move the parameters in unconstrained coordinates: logarithms of positive
-//! parameters, and logits of parameters between bounds. A line search on the bound limits each step. Every inner fit
-//! starts from the site parameters of the last accepted fit. Each restart begins at a randomly displaced starting
-//! point.
+//! derivative. This partial derivative is computed by the chain rule from the fit's [`Sensitivity`](crate::Sensitivity)
+//! and the derivatives of the prior. Quasi-Newton steps (BFGS) move the parameters in unconstrained coordinates:
+//! logarithms of positive parameters, and logits of parameters between bounds. A line search on the bound limits each
+//! step. Every inner fit starts from the site parameters of the last accepted fit. Each restart begins at a randomly
+//! displaced starting point.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,7 +44,7 @@ pub struct LearnSettings {
 }
 
 impl Default for LearnSettings {
-    /// One start, fixed likelihood parameters, no priors, and a tolerance of 1e-4 nats.
+    /// Returns settings with one start, fixed likelihood parameters, no priors and a tolerance of 1e-4 nats.
     fn default() -> Self {
         Self {
             fit: Settings::default(),
@@ -428,8 +428,8 @@ struct Reached {
 }
 
 impl State {
-    /// Computes the quasi-Newton direction, with each coordinate limited to [`LARGEST`], and the slope of the bound
-    /// along it.
+    /// Computes the quasi-Newton direction and the slope of the bound along this direction. Each coordinate of the
+    /// direction is limited to [`LARGEST`].
     fn ascent(&mut self) -> (Vec<f64>, f64) {
         let n = self.x.len();
         let mut direction: Vec<f64> = match self.inverse.is_empty() {
@@ -611,8 +611,8 @@ impl Search<'_> {
 
 /// Updates the inverse Hessian by the BFGS formula, and skips a pair without positive curvature.
 ///
-/// The parameters are few and every pair matters, so the whole matrix is stored. The solvers have as many variables as
-/// data, so they store only the last pairs (`solve/two_loops.rs`).
+/// There are only a few parameters and every pair matters, so the whole matrix is stored. The solvers have as many
+/// variables as there are data, so they store only the last pairs (`solve/two_loops.rs`).
 fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     let n = s.len();
     let curvature = dot(s, y);
@@ -645,7 +645,7 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
 /// the next step.
 ///
 /// # Errors
-/// Returns the errors of [`fit`] at the first start, or an error if the checkpoint belongs to another run.
+/// Returns the errors of [`fit`] at the first start, or an error if the checkpoint comes from another run.
 pub fn learn(
     prior: &dyn Prior,
     model: &LatentModel,

@@ -9,14 +9,14 @@ use crate::{Fit, LatentModel};
 /// Number of nodes of the quadrature over a linear predictor.
 const NODES: usize = 32;
 
-/// Smallest share of a predictor's precision that must remain after the removal of its own observation.
+/// When a predictor's own observation is removed, at least this share of the predictor's precision must remain.
 const LEFT: f64 = 1e-9;
 
 /// Computes log p(y_i | the other observations) at the fit's hyperparameters for each observation, in nats.
 ///
 /// Removing a site with slope α and curvature λ changes the posterior N(m, v) of its predictor to N(m + αv′, v′) with
-/// 1/v′ = 1/v − λ. The result is exact for normal noise, and otherwise as accurate as the Gaussian approximation. The
-/// function returns `None` for categories, whose density depends on several predictors.
+/// 1/v′ = 1/v − λ. The result is exact for normal noise. For other likelihoods it is as accurate as the Gaussian
+/// approximation. The function returns `None` for categories, whose density depends on several predictors.
 pub fn leave_one_out(model: &LatentModel, fit: &Fit) -> Option<Vec<f64>> {
     if model.likelihood.categories().is_some() {
         return None;

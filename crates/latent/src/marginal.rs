@@ -1,11 +1,11 @@
 //! Marginal posteriors of hyperparameters. The log posterior is interpolated around its mode.
 //!
 //! For one hyperparameter, the log posterior is a cubic spline through the points of its grid and is linear beyond the
-//! ends. For two hyperparameters, it is a spline through splines along the rows of the grid. For a central composite
-//! design, it is the sum of one function of each standard coordinate (Martins, Simpson, Lindgren and Rue 2013) and of
-//! products of coordinates. The functions are splines along the axes, and the products make the sum exact at the
-//! corners of the design. Weighted nodes with these densities then represent the posterior. At each node, a
-//! hyperparameter is a linear function of the coordinates.
+//! ends. For two hyperparameters, splines run along the rows of the grid, and another spline interpolates between the
+//! rows. For a central composite design, it is a sum of splines, one for each standard coordinate (Martins, Simpson,
+//! Lindgren and Rue 2013), plus products of coordinates. The products make the sum exact at the corners of the design.
+//! Weighted nodes with these densities then represent the posterior. At each node, a hyperparameter is a linear
+//! function of the coordinates.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const DEEP: f64 = 14.0;
 
 const NODES: usize = 1024;
 
-/// Nodes with their shares of the posterior. The nodes are given in standard coordinates or as hyperparameters in
+/// Nodes, each with its share of the posterior. A node is a vector of standard coordinates or of hyperparameters in
 /// unconstrained coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WeightedNodes {
@@ -53,10 +53,10 @@ impl WeightedNodes {
     }
 
     /// Builds the nodes from the log posterior at integer points in one or two coordinates, and from the log prior at
-    /// any point. Splines interpolate the log posterior, unless the points are too few and serve as nodes themselves.
-    /// Beyond the grid, the log posterior is the smaller of two continuations: a straight line, and the prior plus a
-    /// straight-line continuation of the log likelihood. The second matters because a prior may fall faster than a
-    /// line.
+    /// any point. Splines interpolate the log posterior. If there are too few points for splines, the points themselves
+    /// are the nodes. Beyond the grid, the log posterior is the smaller of two continuations: a straight line, and the
+    /// prior plus a straight-line continuation of the log likelihood. The second continuation is needed because a prior
+    /// may fall faster than a straight line.
     pub(crate) fn of_grid(
         values: &BTreeMap<Vec<i32>, f64>,
         log_prior: impl Fn(&[f64]) -> f64,
@@ -81,8 +81,8 @@ impl WeightedNodes {
         Self::new(nodes, &logs, FINE)
     }
 
-    /// Builds the nodes from the log posterior along each axis, as if it were a sum over axes, and from its values at
-    /// the corners.
+    /// Builds the nodes from the log posterior along each axis and from its values at the corners. The log posterior is
+    /// modelled as a sum of functions of one coordinate each, and the corners correct this sum.
     pub(crate) fn of_axes(axes: &[Curve], corners: &[(Vec<f64>, f64)]) -> Self {
         const STEP: f64 = 0.05;
         // The nodes and their cumulative shares, axis by axis.
@@ -124,7 +124,7 @@ impl WeightedNodes {
     }
 }
 
-/// A row or column of a plane: a spline that does not rise beyond its ends.
+/// A spline along a row or a column of a plane. It does not rise beyond its ends.
 struct Slice {
     curve: Curve,
     ends: [f64; 2],
@@ -149,8 +149,8 @@ impl Slice {
     }
 }
 
-/// A function of two coordinates that interpolates values at integer points. It uses splines along the first
-/// coordinate, and splines through the results along the second.
+/// A function of two coordinates that interpolates values at integer points. Splines along the first coordinate are
+/// evaluated first, and their values are interpolated by splines along the second coordinate.
 struct Plane {
     rows: Vec<(i32, Slice)>,
 }
@@ -197,7 +197,7 @@ impl Plane {
 }
 
 /// The log posterior at the corners minus the sum over axes, as a sum of products of coordinates. The products vanish
-/// on the axes. At each corner they agree with the difference up to products of four or more coordinates (Walsh
+/// on the axes. At each corner, they equal this difference except for products of four or more coordinates (Walsh
 /// coefficients of a two-level design).
 struct Interactions {
     /// The distances of the corners from the mode on both sides of each axis.
@@ -244,8 +244,8 @@ impl Interactions {
         }
     }
 
-    /// Computes the correction at a point in nats. Points beyond the corners are moved to the range of the corners,
-    /// because the correction is unknown outside it.
+    /// Computes the correction at a point in nats. A point outside the range of the corners is moved to the edge of
+    /// this range, because the correction is unknown outside it.
     fn at(&self, z: &[f64]) -> f64 {
         let share = |k: usize| {
             let t = z[k] / self.extents[k][usize::from(z[k] > 0.0)];
@@ -284,7 +284,8 @@ fn longest(points: &[(i32, f64)]) -> &[(i32, f64)] {
         .unwrap_or_default()
 }
 
-/// Returns the spline through the longest run of adjacent points, if the run has at least three points.
+/// Returns the spline through the longest run of adjacent points. Returns `None` if this run has fewer than three
+/// points.
 fn spline(points: &[(i32, f64)]) -> Option<Curve> {
     let run = longest(points);
     let values = run.iter().map(|(_, value)| *value).collect();
@@ -299,7 +300,7 @@ fn fine(whole: impl Iterator<Item = i32> + Clone) -> impl Iterator<Item = f64> {
         .take_while(move |z| *z <= most)
 }
 
-/// The posterior of a hyperparameter, as a mixture of normal distributions of its unconstrained coordinate.
+/// The posterior of a hyperparameter, represented as a mixture of normal distributions in the unconstrained coordinate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marginal {
     range: Range,
@@ -309,8 +310,8 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    /// Computes the marginal of a coordinate that has these values at the weighted nodes. The values are shrunk towards
-    /// the mean, so that the normal kernels that fill the gaps between nodes preserve the mean and the variance.
+    /// Computes the marginal of a coordinate that has these values at the weighted nodes. Normal kernels fill the gaps
+    /// between nodes. The values are shrunk towards their mean to offset the variance that the kernels add.
     pub(crate) fn new(weighted_nodes: &WeightedNodes, values: Vec<f64>, range: Range) -> Self {
         let weights = weighted_nodes.weights.clone();
         let mean = dot(&weights, &values);
@@ -333,8 +334,8 @@ impl Marginal {
             .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
-    /// Computes the mean and the standard deviation of the middle 99.9 % of the distribution on the natural scale.
-    /// Moments of the whole distribution need not exist, for example for a precision.
+    /// Computes the mean and the standard deviation of the middle 99.9 % of the distribution on the natural scale. The
+    /// moments of the whole distribution may not exist, for example for a precision.
     pub fn moments(&self) -> (f64, f64) {
         const OUT: f64 = 0.0005;
         let mut order: Vec<usize> = (0..self.centres.len()).collect();
@@ -356,7 +357,8 @@ impl Marginal {
     }
 }
 
-/// Computes a quantile of a mixture of normal distributions by bisection, to within 1e-10 of the mixture's width.
+/// Computes a quantile of a mixture of normal distributions by bisection, with an error of at most 1e-10 of the
+/// mixture's width.
 pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> f64 {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let reach = jensen_math::special::inv_phi(p);

@@ -65,8 +65,8 @@ pub struct Sparse {
     pub rows: usize,
     /// Number of columns.
     pub cols: usize,
-    /// The start of every column, in `cols + 1` numbers. The entries of column `j` have the indices
-    /// `col_start[j]..col_start[j + 1]`.
+    /// The index of the first entry of each column, followed by the number of entries. The entries of column `j` have
+    /// the indices `col_start[j]..col_start[j + 1]`.
     pub col_start: Vec<usize>,
     /// The row of every entry.
     pub row: Vec<usize>,

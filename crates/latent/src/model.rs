@@ -26,7 +26,7 @@ impl Observations {
         self.trials.as_ref().map_or(1.0, |t| t[i])
     }
 
-    /// Creates observations from responses alone, without exposures, trials or offsets.
+    /// Creates observations that have responses but no exposures, trials or offsets.
     pub fn new(response: Vec<f64>) -> Self {
         Self {
             response,
@@ -38,7 +38,7 @@ impl Observations {
 /// A latent Gaussian model at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatentModel {
-    /// The prior on the latent variables.
+    /// The prior of the latent variables.
     pub prior: Structure,
     /// The design, which maps latent variables to linear predictors.
     pub design: Design,

@@ -16,8 +16,8 @@ use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 /// For new latent variables z* with `K* = Cov(z*, z)`, the mean is `E z* − K* Wᵀα` and the variance is `Var z* − diag
 /// K* Wᵀ (Λ⁻¹ + WΣWᵀ)⁻¹ W K*ᵀ`. For the rows w of another design, the mean is `wᵀm` and the variance `wᵀVw`. `solution`
 /// is the [`Fit::warm`](crate::Fit::warm) of a fit of `model`. Under a dense prior, the cost is one factorisation and
-/// N² operations per new location. Under a sparse precision, it is one factorisation and one solve for each row whose
-/// latent variables are not neighbours.
+/// N² operations per new location. Under a sparse precision, it is one factorisation, and one solve for each row that
+/// combines latent variables which are not neighbours.
 ///
 /// # Errors
 /// Fails if sizes do not match, if there are new latent variables under a sparse precision, or if a fit would reject
@@ -53,13 +53,13 @@ pub fn predict(
         .collect())
 }
 
-/// Draws new linear predictors, without offsets, jointly from the posterior. The draws follow one another in the
-/// result, and each has one number per location.
+/// Draws new linear predictors, without offsets, jointly from the posterior. The result contains one draw after
+/// another, and each draw has one number per location.
 ///
-/// New latent variables need `joint`, the prior covariance among them. `numbers` selects the draws, and a draw depends
-/// only on the seed and on its number. The cost is that of [`predict`] plus the cost of the draws. Under a dense prior,
-/// the draws need one factorisation of a K × K matrix for K new latent variables or locations, and K² operations each.
-/// Under a sparse precision, a draw takes half a solve.
+/// New latent variables need `joint`, the prior covariance among them. `numbers` lists the draws to compute. Each draw
+/// depends only on the seed and on its own number. The cost is that of [`predict`] plus the cost of the draws. Under a
+/// dense prior, the draws need one factorisation of a K × K matrix for K new latent variables or locations, and K²
+/// operations for each draw. Under a sparse precision, a draw takes half as long as a solve.
 ///
 /// # Errors
 /// Fails for the reasons that [`predict`] does, and if `joint` is missing or has the wrong size.
@@ -203,8 +203,8 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Computes a square root of the posterior covariance of locations from their prior covariance and from their
-    /// covariance with the latent variables.
+    /// Computes a square root of the posterior covariance matrix of the locations. `prior` is their prior covariance
+    /// matrix, and `cross` contains their covariances with the latent variables.
     fn root(&self, cross: &Dense, prior: &Dense) -> Result<Dense, Error> {
         let covariance = match &self.geometry {
             Geometry::Wide(g) => {

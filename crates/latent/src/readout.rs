@@ -1,4 +1,4 @@
-//! Latent variables in other units and relative to other origins. The map scales each variable and adds linear
+//! Latent variables in other units and relative to other origins. A map scales each variable and then adds linear
 //! combinations of variables.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Readout {
 
 /// Computes the mean and the variance of every latent variable after the map, for a fit of `model`.
 ///
-/// Without moves the cost is negligible. Otherwise it is one factorisation, and one solve per move.
+/// If the map has no moves, the cost is negligible. Otherwise the cost is one factorisation and one solve per move.
 ///
 /// # Errors
 /// Returns the errors of [`predict`].

@@ -4,9 +4,9 @@
 //! variables z ~ N(μ, Σ), given by a covariance, by variances or by a sparse precision. Observations depend on z
 //! through a [`Design`] W: the linear predictor is η = offset + W z.
 //!
-//! A [`Prior`] has the hyperparameters θ and builds the structure at θ. It also converts the solver's [`Sensitivity`],
-//! which is the derivative of the bound with respect to μ and to Σ or Σ⁻¹, to the derivative with respect to θ. By the
-//! envelope theorem, α and λ are constants in this derivative at the dual optimum.
+//! A [`Prior`] has the hyperparameters θ and builds the structure at θ. A solver returns the derivative of the bound
+//! with respect to μ and to Σ or Σ⁻¹ as a [`Sensitivity`]. The prior converts this derivative to the derivative with
+//! respect to θ. By the envelope theorem, α and λ are constants in this derivative at the dual optimum.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ pub enum CovarianceSensitivity {
     },
 }
 
-/// The range of a hyperparameter, which determines its unconstrained coordinate.
+/// The range of a hyperparameter. The range determines the unconstrained coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
     /// Any real number. The coordinate is the number itself.

@@ -1,4 +1,5 @@
-//! The tightness of a fit's bound: its distance from the expectation that it replaces, and its effect on the posterior.
+//! The tightness of a fit's bound. It is measured by the distance between the bound and the expectation that it
+//! replaces, and by the effect of the bound on the posterior.
 //!
 //! A loose bound is as easy to maximise as a tight one, and the posterior under it looks equally certain. For example,
 //! the log bound of a multinomial likelihood gives standard deviations that are a half to a third of the correct ones.
@@ -16,7 +17,7 @@ use crate::site::contrasts::{of_predictors, spread_over_contrasts, with_contrast
 use crate::solve::{Problem, centre, fixed::FixedPoint, signed};
 use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Prior, Settings, SiteBound};
 
-/// Largest number of steps on the exact objective. The steps converge as fast as Newton's method.
+/// Largest number of steps on the exact objective. The steps converge as fast as the steps of Newton's method.
 const STEPS: u64 = 6;
 
 /// The steps end when the ratio of standard deviations changes by less than this value.
@@ -25,7 +26,7 @@ const SETTLED: f64 = 0.01;
 /// The tightness of a fit's bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tightness {
-    /// Amount by which the bound on `E[−log p]` exceeds the expectation at the fit, in nats per observation.
+    /// The bound on `E[−log p]` minus the expectation itself at the fit, in nats per observation.
     pub slack: f64,
     /// Uncertainty of the expectation due to quadrature, in nats per observation.
     pub error: f64,
@@ -42,13 +43,13 @@ impl Tightness {
     pub const LOOSE: f64 = 0.1;
 
     /// Largest shift of a hyperparameter in a trusted fit, in posterior standard deviations. A 90 % interval that is
-    /// shifted by this much covers 87 %.
+    /// shifted by this much has a coverage of 87 %.
     pub const MISPLACED: f64 = 0.4;
 
     /// Largest uncertainty due to quadrature, in nats per observation.
     pub const COARSE: f64 = 1e-3;
 
-    /// Whether the standard deviations of the posterior are determined by the bound rather than by the model.
+    /// Whether the posterior's standard deviations depend too much on the bound to be trusted.
     pub fn is_loose(&self) -> bool {
         (self.sd_ratio - 1.0).abs() > Self::LOOSE
     }
@@ -141,9 +142,9 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// Computes the error of each hyperparameter that is due to the bound, in standard deviations of its posterior. The
-/// prior's hyperparameters come first. The error is the length of a Newton step from the optimum of the bound towards
-/// the optimum of the exact objective. Returns `None` if the objective is exact or the time limit was reached.
+/// Computes the error that the bound causes in each hyperparameter, in posterior standard deviations. The prior's
+/// hyperparameters come first. The error is the length of a Newton step from the optimum of the bound towards the
+/// optimum of the exact objective. Returns `None` if the objective is exact or the time limit was reached.
 ///
 /// # Errors
 /// Returns the errors of a fit with these settings.

@@ -1,5 +1,4 @@
-//! Trained auto-encoders and what they compute: codes, reconstructions, samples, pictures of the latent space, and
-//! evaluations.
+//! Trained auto-encoders. They compute codes, reconstructions, samples, pictures of the latent space, and evaluations.
 
 use jensen_graph::Unsupported;
 use jensen_math::constants::LOG_TWO_PI;
@@ -30,7 +29,7 @@ pub struct Autoencoder {
     data: Vec<f32>,
 }
 
-/// An error in the parts from which an auto-encoder is built.
+/// An error in the architecture or the weights of an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AutoencoderError {
     /// The architecture is invalid.
@@ -58,7 +57,7 @@ impl std::error::Error for AutoencoderError {}
 pub struct Codes {
     /// Means of q(z | x), in an array of `records × latent`.
     pub mean: Vec<f32>,
-    /// Log variances of q(z | x), in an array of `records × latent`.
+    /// Logarithms of the variances of q(z | x), in an array of `records × latent`.
     pub log_variance: Vec<f32>,
 }
 
@@ -78,9 +77,9 @@ pub struct Samples {
 pub struct LogMarginal {
     /// The average over records.
     pub mean: f64,
-    /// Standard error of `mean`, from the variation over records and draws.
+    /// Standard error of `mean`. It includes the variation between records and the error of the draws.
     pub standard_error: f64,
-    /// The Monte-Carlo part of the standard error, for the given records.
+    /// The part of the standard error that comes from the draws. It is the error of `mean` for exactly these records.
     pub monte_carlo_error: f64,
     /// The estimate for every record.
     pub records: Vec<f64>,
@@ -159,8 +158,8 @@ impl Autoencoder {
     }
 
     /// Adds a normal posterior over the weights of the decoder, whose means are the current weights (Eq. 23). `log_sds`
-    /// contains the log standard deviations of all tensors of the decoder, in order. An empty list means point
-    /// estimates.
+    /// contains the logarithms of the standard deviations, in the order of the decoder's tensors. If the list is empty,
+    /// the weights remain point estimates.
     ///
     /// # Errors
     /// Fails if the tensors belong to a different architecture.
@@ -191,7 +190,7 @@ impl Autoencoder {
     }
 
     /// Computes `KL(q(θ) ‖ N(0, I))` for the posterior of the weights, in nats. It is 0 for point estimates. The bound
-    /// on the training records subtracts it once (Eq. 24).
+    /// of all training records together is reduced by it once (Eq. 24).
     pub fn weight_divergence(&self) -> f64 {
         self.posterior.divergence()
     }
@@ -213,9 +212,9 @@ impl Autoencoder {
         codes
     }
 
-    /// Computes the means of records given latent values (an array of `n × latent`). The result is an array of `n ×
-    /// width`, averaged over the posterior of the weights if there is one. The library size of counts is
-    /// [`Observation::library_size`](crate::Observation::library_size).
+    /// Computes the means of records given latent values. `latent` is an array of `n × latent`, and the result is an
+    /// array of `n × width`. If the weights have a posterior, the result is an average over it. Means of counts are for
+    /// the library size [`Observation::library_size`](crate::Observation::library_size).
     pub fn decode(&mut self, latent: &[f32]) -> Vec<f32> {
         let context = self.drawn_contexts(latent.len() / self.architecture.latent);
         self.decode_in(latent, &context)
@@ -279,8 +278,8 @@ impl Autoencoder {
         self.decode_in(&codes.mean, &context)
     }
 
-    /// Draws from p(z) p(x | z). A draw depends only on the seed and on its number. If the weights have a posterior,
-    /// each draw has its own weights.
+    /// Draws from p(z) p(x | z). Each draw depends only on the seed and on its own number. If the weights have a
+    /// posterior, each draw has its own weights.
     pub fn sample(&mut self, draws: usize, seed: u64) -> Samples {
         let (mut latent, mut scratch) = (Vec::new(), Vec::new());
         let per_lane = self.architecture.latent;
@@ -342,9 +341,9 @@ impl Autoencoder {
     }
 
     /// Estimates the lower bound of records, with `samples` draws for each record. If the weights have a posterior, the
-    /// result is the expectation of the bound over this posterior. It bounds E log p(x | θ) and therefore also the log
-    /// predictive density of new records. The bound on training records additionally subtracts the [divergence of the
-    /// weights](Self::weight_divergence).
+    /// result is the expectation of the bound over this posterior. It is a lower bound on E log p(x | θ), and therefore
+    /// also on the log predictive density of new records. The bound on training records additionally subtracts the
+    /// [divergence of the weights](Self::weight_divergence).
     ///
     /// # Errors
     /// Fails if the architecture contains operations without a kernel in single precision.
@@ -417,8 +416,8 @@ impl Autoencoder {
         Ok(mixed(&estimates, &shares))
     }
 
-    /// Computes the importance-weighted bound with these weights of the decoder. The draws of latent values are
-    /// numbered from `before`.
+    /// Computes the importance-weighted bound for these weights of the decoder. The first draw of the latent values has
+    /// the number `before`.
     fn importance_at(
         &mut self,
         tensors: &[Tensor],
@@ -571,7 +570,8 @@ pub(crate) fn log_mean_exp(weights: &[f64]) -> (f64, f64) {
 }
 
 impl LogMarginal {
-    /// Converts the estimate to other units, in which the log density of record i is `by[i]` nats larger.
+    /// Converts the estimate to other units of the data. In these units, the log density of record i is larger by
+    /// `by[i]` nats.
     #[must_use]
     pub fn moved(self, by: &[f64]) -> Self {
         let records = self.records.iter().zip(by).map(|(x, by)| x + by).collect();
@@ -586,7 +586,7 @@ impl LogMarginal {
         }
     }
 
-    /// Averages the estimates of records. `spread` is the known sum of squared Monte-Carlo errors.
+    /// Averages the estimates of records. `spread` is the sum of their squared Monte-Carlo errors.
     pub(crate) fn new(records: Vec<f64>, spread: f64) -> Self {
         let n = records.len() as f64;
         let mean = records.iter().sum::<f64>() / n;

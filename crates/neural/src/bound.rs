@@ -22,14 +22,15 @@ pub enum Estimator {
 ///
 /// The inputs, in order, are the tensors of the encoder, the tensors of the model, the weight of the likelihood, the
 /// weight of the divergence, the record, and `samples × latent` standard normal numbers. The lanes share the tensors
-/// and the two weights, but each lane has its own record and random numbers. The first outputs are the log likelihood
-/// averaged over the draws, and the divergence, which is exact or estimated from the draws. If it is requested, the
-/// gradient of `w₁ · likelihood − w₂ · divergence` with respect to every tensor follows, summed over the lanes.
+/// and the two weights, but each lane has its own record and random numbers. The first output is the log likelihood
+/// averaged over the draws. The second is the divergence, which is exact or estimated from the draws. If gradients are
+/// requested, the remaining outputs are the gradients of `w₁ · likelihood − w₂ · divergence` with respect to the
+/// tensors, summed over the lanes.
 #[derive(Clone, Debug)]
 pub struct BoundGraph {
     /// The graph.
     pub graph: Graph,
-    /// Names and extents of the tensors of the encoder, followed by those of the tensors of the model.
+    /// Names and extents of the encoder's tensors, followed by those of the model's tensors.
     pub specs: Vec<TensorSpec>,
     /// Number of the encoder's tensors.
     pub encoder_tensors: usize,

@@ -15,7 +15,7 @@ pub(crate) const LANES: usize = 500;
 pub struct BoundEstimate {
     /// The estimate of the bound, `likelihood − divergence`.
     pub bound: f64,
-    /// Standard error of `bound`, from the variation over records and draws.
+    /// Standard error of `bound`. It includes the variation between records and the error of the draws.
     pub standard_error: f64,
     /// The mean of `E_q log p(x | z)`.
     pub likelihood: f64,
@@ -33,8 +33,8 @@ pub struct BoundEvaluator {
     scratch: Vec<f64>,
 }
 
-/// Draws standard normal numbers, `per_lane` for each of `lanes` lanes. They are functions of the seed, the purpose,
-/// the iteration and the lane.
+/// Draws `per_lane` standard normal numbers for each of `lanes` lanes. The numbers depend only on the seed, the
+/// purpose, the iteration and the lane.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn normals(
     simd: Simd,
@@ -82,8 +82,8 @@ impl BoundEvaluator {
         })
     }
 
-    /// Estimates the mean bound of `records` for the given tensors of the encoder and the model. The draws depend only
-    /// on the seed and on the record.
+    /// Estimates the mean bound of `records`. `tensors` contains the tensors of the encoder and of the model. The draws
+    /// depend only on the seed and on the record.
     ///
     /// # Panics
     /// Panics if tensors or records have the wrong extents, which is a bug in the caller.
@@ -92,8 +92,8 @@ impl BoundEvaluator {
         BoundEstimate::from_terms(&likelihoods, &divergences)
     }
 
-    /// Computes the likelihood and the divergence of every record. The latent values are functions of the seed, the
-    /// draw and the record.
+    /// Computes the likelihood and the divergence of every record. The latent values depend only on the seed, the draw
+    /// and the record.
     pub(crate) fn terms(
         &mut self,
         tensors: &[&[f32]],

@@ -1,8 +1,8 @@
 //! Monte-Carlo EM, which is the paper's baseline without a recognition network (appendix E).
 //!
 //! Every record has a Markov chain over its latent values. A minibatch advances the chains of its records by one
-//! transition of Hamiltonian Monte Carlo. It then moves the weights of the model several times along the gradient of
-//! log p(x, z) at the positions of the chains.
+//! transition of Hamiltonian Monte Carlo. Then the weights of the model take several steps along the gradient of log
+//! p(x, z) at the positions of the chains.
 
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
@@ -42,9 +42,9 @@ pub struct EmState {
 const CHAINS: Purpose = Purpose::new("neural expectation");
 
 impl<'a> MonteCarloEm<'a> {
-    /// Prepares a run in which every transition is followed by `updates` updates of the weights (5 in the paper). Of
-    /// the settings, it uses the batch, the optimiser, the prior of the weights, the initial weights, the minibatches
-    /// and the seed. A minibatch has at most 500 records.
+    /// Prepares a run that updates the weights `updates` times after every transition (5 times in the paper). The run
+    /// uses only these settings: the batch, the optimiser, the prior of the weights, the initial weights, the
+    /// minibatches and the seed. A minibatch has at most 500 records.
     ///
     /// # Errors
     /// Fails if the settings or the architecture are invalid, if the records have the wrong width, or if there are no
@@ -82,8 +82,8 @@ impl<'a> MonteCarloEm<'a> {
         })
     }
 
-    /// Processes a minibatch. Returns the log joint densities at the positions of the chains, log p(x | z) at the last
-    /// update of the weights, and the mean acceptance probability.
+    /// Processes a minibatch. Returns the log joint densities at the positions of the chains, the values of log p(x |
+    /// z) before the last update of the weights, and the mean acceptance probability.
     fn minibatch(&mut self, state: &mut EmState) -> (Vec<f64>, f64) {
         let (t, seed) = (state.minibatches, self.settings.seed);
         let latent = self.architecture.latent;

@@ -1,4 +1,4 @@
-//! Networks that many lanes evaluate without gradients, as programs with their scratch memory.
+//! Programs that evaluate networks for many lanes without gradients, together with their scratch memory.
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace, Unsupported};
 use jensen_math::simd::Simd;
@@ -33,7 +33,7 @@ impl Forward {
         Ok(Self { program, workspace })
     }
 
-    /// Builds log p(x, z) and its gradient with respect to z, where x and z are values of the lanes.
+    /// Builds log p(x, z) and its gradient with respect to z. Each lane has its own x and z.
     pub(crate) fn posterior(model: &dyn LocalModel, simd: Simd) -> Result<Self, Unsupported> {
         let widths = [model.width(), model.latent()];
         Self::new(&model.specs(), &widths, simd, |g, tensors, values| {

@@ -1,10 +1,11 @@
-//! Amortised posteriors of densities that are not graphs. A recognition network can be trained for any model that has
-//! one latent vector per record and that provides its log density and the gradient with respect to the latent values.
+//! Amortised posteriors of densities that are not graphs. A recognition network can be trained for any model with one
+//! latent vector per record. The model must provide its log density and the gradient of the log density with respect to
+//! the latent values.
 //!
-//! The model takes part in the gradient of the bound explicitly. It receives draws z from q(z | x) and returns the
-//! gradient s of log p(x, z). The derivative of `s · z + ½ Σ log variance` with respect to the weights of the network
-//! then equals the derivative of the bound (Eq. 6 with the entropy in closed form). Models that are written as graphs
-//! are [`LocalModel`](crate::LocalModel)s, which also learn their parameters.
+//! The model receives draws z from q(z | x) and returns the gradient s of log p(x, z). With s held fixed, the
+//! derivative of `s · z + ½ Σ log variance` with respect to the weights of the network then equals the derivative of
+//! the bound (Eq. 6 with the entropy in closed form). Models that are written as graphs are
+//! [`LocalModel`](crate::LocalModel)s, which also learn their parameters.
 
 use jensen_graph::{Graph, NodeId, SingleProgram, SingleWorkspace};
 use jensen_math::constants::LOG_TWO_PI;
@@ -30,8 +31,8 @@ pub trait LocalDensity {
     /// Writes log p(x, z) of every record, in nats, to `value`, and its gradient with respect to z to `slope`.
     ///
     /// `x` contains the records one after another, with `width` values each. `z` and `slope` contain the latent values
-    /// and the gradients in the same order, with `latent` values each. `records` contains the indices of the records,
-    /// for models that have data of their own.
+    /// and the gradients in the same order, with `latent` values each. `records` contains the indices of the records.
+    /// Models that store data of their own need them.
     fn value_grad(
         &self,
         records: &[usize],
@@ -58,7 +59,7 @@ pub struct Amortisation<'a> {
 
 const NOISE: Purpose = Purpose::new("neural guide");
 
-/// Builds the latent draw of a network at x with the noise e, and half of the sum of its log variances.
+/// Builds a network's latent draw at x with the noise e, and half of the sum of the log variances.
 fn draw(
     g: &mut Graph,
     encoder: &Encoder,
@@ -74,8 +75,8 @@ fn draw(
 }
 
 impl<'a> Amortisation<'a> {
-    /// Prepares the training of `encoder` for `model` over `data`. Of the settings, it uses the batch, the optimiser,
-    /// the initial weights, the minibatches and the seed.
+    /// Prepares the training of `encoder` for `model` with the records in `data`. Training uses only these settings:
+    /// the batch, the optimiser, the initial weights, the minibatches and the seed.
     ///
     /// # Errors
     /// Fails if the settings are invalid, if the extents of the encoder, the model and the data differ, or if there are

@@ -1,4 +1,4 @@
-//! Hamiltonian Monte Carlo over the latent values of many records at once, in which each lane is a chain.
+//! Hamiltonian Monte Carlo over the latent values of many records at once. Each lane is a chain.
 
 use jensen_math::rng::{Purpose, fill_uniforms};
 
@@ -10,14 +10,14 @@ use crate::forward::Forward;
 pub struct HmcSettings {
     /// Number of leapfrog steps in a transition.
     pub leapfrog: usize,
-    /// The acceptance rate at which the tuning of step sizes aims.
+    /// The acceptance rate for which step sizes are tuned.
     pub acceptance: f64,
     /// The step size before tuning.
     pub initial_step: f64,
 }
 
 impl Default for HmcSettings {
-    /// Ten leapfrog steps, with a target acceptance rate of 90 % (appendix E).
+    /// Returns settings with ten leapfrog steps and a target acceptance rate of 90 % (appendix E).
     fn default() -> Self {
         Self {
             leapfrog: 10,
@@ -140,7 +140,8 @@ impl Chains {
         (acceptance, here)
     }
 
-    /// Changes the step size of every chain towards the target acceptance rate. `rate` decreases during tuning.
+    /// Adjusts the step size of every chain to bring its acceptance rate closer to the target. Callers decrease `rate`
+    /// during tuning.
     pub(crate) fn tune(&mut self, acceptance: &[f64], wanted: f64, rate: f64) {
         for (step, accepted) in self.steps.iter_mut().zip(acceptance) {
             *step = (*step * (rate * (accepted - wanted)).exp()).clamp(1e-4, 2.0);

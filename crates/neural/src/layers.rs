@@ -1,8 +1,8 @@
 //! Neural networks as expressions of a graph.
 //!
-//! A network receives its tensors as nodes of the graph. The same definition therefore serves weights that a minibatch
-//! shares, weights that are drawn from a posterior, and tests in double precision. A new kind of layer is a function
-//! from nodes to a node, together with a list of [`TensorSpec`]s.
+//! A network receives its tensors as nodes of the graph. The same definition can therefore be used with weights that a
+//! minibatch shares, with weights that are drawn from a posterior, and in tests in double precision. A new kind of
+//! layer is a function from nodes to a node, together with a list of [`TensorSpec`]s.
 
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId};
 use serde::{Deserialize, Serialize};
@@ -59,8 +59,7 @@ impl Activation {
 
 /// The name and extents of a tensor of weights.
 ///
-/// The elements are stored so that the output index runs fastest. As a row-major array, the tensor has the shape
-/// `inputs × outputs`.
+/// The tensor is stored as a row-major array with the shape `inputs × outputs`, so the output index runs fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TensorSpec {
     /// A dotted name, such as `encoder.0.weight`.
@@ -77,7 +76,7 @@ impl TensorSpec {
         self.inputs * self.outputs
     }
 
-    /// Whether the tensor is the bias of a layer, judging by its name.
+    /// Whether the tensor's name is that of a layer's bias.
     pub fn is_bias(&self) -> bool {
         self.name.ends_with(".bias")
     }
@@ -155,7 +154,7 @@ impl Perceptron {
         specs
     }
 
-    /// Builds the values of the heads at `x`. `tensors` are the tensors that [`specs`](Self::specs) lists.
+    /// Builds the values of the heads at `x`. `tensors` contains the tensors in the order of [`specs`](Self::specs).
     ///
     /// # Panics
     /// Panics if the number of tensors is wrong, which is a bug in the caller.

@@ -2,9 +2,9 @@
 //! precision.
 //!
 //! A model with one latent vector per record is a set of graph expressions ([`LocalModel`]). The generative network
-//! [`Decoder`] of an auto-encoder is such a model. A recognition network ([`Encoder`]) amortises the posterior of the
-//! model, and [`Trainer`] maximises the bound over both networks in the loop that all fits share. Minibatches are the
-//! lanes of the graph's single-precision executor.
+//! [`Decoder`] of an auto-encoder is such a model. A recognition network ([`Encoder`]) computes the approximate
+//! posterior of a record's latent values. [`Trainer`] maximises the bound over the weights of both networks, in the
+//! loop that all fits share. Minibatches are the lanes of the graph's single-precision executor.
 //!
 //! | module | subject |
 //! | --- | --- |
@@ -24,8 +24,8 @@
 //! | [`posterior`] | posteriors of weights, and expectations over them |
 //! | [`records`] | sources of records |
 //!
-//! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes". Numbers of equations refer to
-//! this paper.
+//! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes". Equation numbers in the
+//! documentation refer to this paper.
 
 #![cfg_attr(
     not(test),

@@ -17,10 +17,9 @@ use crate::records::{Records, gather};
 pub struct MarginalSettings {
     /// Number of chains for each record.
     pub chains: usize,
-    /// Number of transitions in the warm-up, during which step sizes are tuned.
+    /// Number of transitions in the warm-up. Step sizes are tuned during the warm-up.
     pub burn_in: usize,
-    /// Number of draws of each chain to which the density is fitted. The estimate uses the same number of further
-    /// draws.
+    /// Number of draws from each chain to which the density is fitted. The estimate then uses as many further draws.
     pub draws: usize,
     /// Number of transitions from one stored draw to the next.
     pub thin: usize,
@@ -29,7 +28,7 @@ pub struct MarginalSettings {
 }
 
 impl Default for MarginalSettings {
-    /// 50 draws per record from 5 chains, with 4 leapfrog steps per transition.
+    /// Returns settings with 50 draws per record from 5 chains and 4 leapfrog steps per transition.
     fn default() -> Self {
         Self {
             chains: 5,
@@ -50,9 +49,9 @@ const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
 /// to half of the draws, and the estimate is `1 / mean of q(z) / p(x, z)` over the other half. The estimator is
 /// suitable only for few latent dimensions, because its variance grows quickly with their number.
 ///
-/// The chains begin at draws from the records' codes if there are codes, and otherwise at draws from the prior. If a
-/// posterior has several modes, some chains that begin at the prior remain for long in modes of little weight, and the
-/// estimate is then too low.
+/// If the records have codes, the chains begin at draws from these codes. Otherwise they begin at draws from the prior.
+/// If a posterior has several modes, chains that begin at the prior may stay in modes with little weight for a long
+/// time. The estimate is then too low.
 ///
 /// # Panics
 /// Panics if the codes have the wrong extents, which is a bug in the caller.
@@ -177,7 +176,7 @@ impl Moments {
     }
 
     /// Returns the normal density with these moments. A small multiple of the identity is added to the covariance, so
-    /// that the density is proper even for few draws.
+    /// the density is proper even if there are only a few draws.
     fn normal(&self) -> Normal {
         let dim = self.sum.len();
         let mean: Vec<f64> = self.sum.iter().map(|s| s / self.count).collect();

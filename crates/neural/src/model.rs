@@ -1,4 +1,4 @@
-//! Models with one latent vector per record. One of them is the auto-encoder that the command fits.
+//! Models with one latent vector per record. The auto-encoder that the command fits is such a model.
 
 use jensen_graph::{Graph, NodeId, Unsupported};
 use jensen_math::constants::LOG_TWO_PI;
@@ -12,7 +12,8 @@ use crate::likelihood::{Column, Likelihood, OutOfDomain};
 use crate::observation::Observation;
 use crate::records::Records;
 
-/// A directed model p(z) p(x | z) of independent records with one latent vector each, written as graph expressions.
+/// A directed model p(z) p(x | z) of independent records, written as graph expressions. Each record has one latent
+/// vector.
 ///
 /// The amortised guide of [`bound`](crate::bound) works for every implementation. [`Decoder`] is the implementation
 /// that auto-encoders use.
@@ -36,8 +37,8 @@ pub trait LocalModel: Send + Sync {
         standard_normal(graph, z)
     }
 
-    /// Adapts random initial weights to these records. `tensors` are the tensors that [`specs`](Self::specs) lists. By
-    /// default, the weights do not change.
+    /// Adapts random initial weights to these records. `tensors` contains the tensors in the order of
+    /// [`specs`](Self::specs). By default, the weights do not change.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let _ = (tensors, records);
     }
@@ -122,7 +123,7 @@ impl std::fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 impl Architecture {
-    /// Returns the architecture of the paper, in which each network has one hidden layer of tanh units.
+    /// Returns the architecture of the paper. Each network has one hidden layer of tanh units.
     pub fn paper(width: usize, latent: usize, hidden: usize, likelihood: Likelihood) -> Self {
         Self {
             observation: Observation::new(width, likelihood),
@@ -171,9 +172,9 @@ impl Architecture {
         Ok(())
     }
 
-    /// Checks the width of the records and every value in one pass over them. Functions of an
-    /// [`Autoencoder`](crate::Autoencoder) panic on records with the wrong width and cannot use values outside the
-    /// domain, so check the records with this function first.
+    /// Checks the width of the records and every value in one pass over them. Check records with this function before
+    /// they are passed to an [`Autoencoder`](crate::Autoencoder). The methods of an auto-encoder panic if records have
+    /// the wrong width, and cannot use values outside the domain.
     ///
     /// # Errors
     /// Returns the first error in the records.
@@ -240,8 +241,8 @@ pub struct Encoder {
     pub network: Perceptron,
     /// Number of latent values.
     pub latent: usize,
-    /// The observation, if its distribution determines the inputs of the network. If it is `None`, the inputs are the
-    /// values themselves.
+    /// The observation that determines how the network reads a record. If it is `None`, the inputs of the network are
+    /// the values themselves.
     pub observation: Option<Observation>,
 }
 
@@ -269,8 +270,8 @@ impl Encoder {
         }
     }
 
-    /// Returns the names and extents of the tensors of the network. If values may be missing, they include the tensor
-    /// of the numbers that replace missing values.
+    /// Returns the names and extents of the tensors of the network. If values may be missing, one of the tensors
+    /// contains the numbers that replace missing values.
     pub fn specs(&self) -> Vec<TensorSpec> {
         let mut specs = self.network.specs();
         specs.extend(self.observation.as_ref().and_then(Observation::fill));
@@ -362,12 +363,12 @@ impl LocalModel for Decoder {
         self.observation.log_density(graph, &parameters, seen)
     }
 
-    /// Scales the weights of the heads down, and fits the biases and the parameters of columns to the moments of the
-    /// data.
+    /// Reduces the scale of the heads' weights, and sets the biases and the parameters of columns according to the
+    /// moments of the data.
     ///
-    /// A pixel that is dark in all records has almost no gradient once its logit is low, so it would always keep the
-    /// noise of its initial weights. When the heads had initial weights as large as those of other layers, 16 % of the
-    /// digits drawn after 20 passes had bright borders.
+    /// Once the logit of a pixel that is dark in all records is low, its gradient is almost zero. The pixel would
+    /// therefore keep the noise of its initial weights permanently. When the initial weights of the heads were as large
+    /// as those of other layers, 16 % of the digits drawn after 20 passes had bright borders.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let hidden = 2 * self.network.hidden.len();
         let (biases, weights): (Vec<_>, Vec<_>) = tensors[hidden..]
@@ -393,7 +394,7 @@ impl LocalModel for Decoder {
 
 const HEADS: f32 = 0.1;
 
-/// Number of records from which the initial biases of the decoder are computed. They are spread over all records.
+/// The initial biases of the decoder are computed from this many records, which are spread over all records.
 const LOOKED_AT: usize = 10_000;
 
 fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
@@ -439,10 +440,10 @@ const INITIAL: Purpose = Purpose::new("neural initial weights");
 
 /// Draws initial weights, which depend on the seed and on the order of the tensors. They are independent normal numbers
 /// with mean 0 and standard deviation `sd`. By default, the standard deviation is 0 for biases. For the weights of a
-/// layer it is `1/√inputs`, so that the sums of the layer are as large as its inputs.
+/// layer it is `1/√inputs`, so the layer's sums are about as large as its inputs.
 ///
-/// The paper draws all weights from N(0, 0.01). With one variance for all layers, hidden units with few inputs remain
-/// linear, and outputs with many inputs contain noise that training must remove.
+/// The paper draws all weights from N(0, 0.01). If all layers have the same variance, hidden units with few inputs
+/// remain almost linear, and outputs with many inputs contain noise that training must remove.
 pub fn initial_weights(
     simd: Simd,
     specs: &[TensorSpec],

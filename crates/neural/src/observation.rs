@@ -1,4 +1,5 @@
-//! The values of a record: how the encoder reads them, and their density given the outputs of the decoder.
+//! The values of a record. The module defines how the encoder reads them and computes their density given the outputs
+//! of the decoder.
 
 use jensen_graph::{ElemOp, Graph, NodeId};
 use serde::{Deserialize, Serialize};
@@ -13,32 +14,32 @@ pub struct Observation {
     pub width: usize,
     /// The distribution of the values.
     pub likelihood: Likelihood,
-    /// The library size, if the means of counts are shares of a record's total. It applies to records that are drawn or
-    /// decoded without data. The density of a record is then that of independent counts with these means, given the
-    /// total.
+    /// The library size for records that are drawn or decoded without data. If it is given, the network models the
+    /// means of counts as shares of a record's total. The density of a record is then that of independent counts with
+    /// these means, given the total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_size: Option<f32>,
-    /// Whether values may be missing, in which case they are NaN. The density is then that of the other values. The
-    /// encoder reads a learnt number instead of a missing value, and indicators of the values that are present. The
-    /// learnt number starts at the mean of the column.
+    /// Whether values may be missing. NaN marks a missing value, and the density is that of the other values. The
+    /// encoder reads a learnt number in place of a missing value, and also reads indicators of the values that are
+    /// present. The learnt number starts at the mean of the column.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
-    /// The values, in which missing ones are replaced by zeros.
+    /// The values, with zeros in place of missing values.
     values: NodeId,
     /// Indicators of the values that are present, if values may be missing.
     present: Option<NodeId>,
 }
 
 impl Observation {
-    /// The library size that is assigned to a record without counts. The probability that all its values are zero
-    /// rounds to 1.
+    /// The library size of a record whose counts are all zero. With this size, the probability that all its values are
+    /// zero rounds to 1.
     pub const EMPTY: f64 = 1e-6;
 
-    /// A logit that gives a share of zero in single precision next to any other logit.
+    /// A logit so low that the share is zero in single precision, whatever the other logits are.
     const ABSENT: f64 = -1e6;
 
     /// Creates an observation for records with `width` values.
@@ -160,8 +161,8 @@ impl Observation {
         g.add(sum, constants)
     }
 
-    /// Returns a value in the form that the encoder reads: the logarithm of a count plus one. Values that are not
-    /// counts are unchanged.
+    /// Returns a value in the form in which the encoder reads it. For a count it is the logarithm of the count plus
+    /// one, and other values are unchanged.
     pub(crate) fn read(&self, x: f32) -> f64 {
         match self.likelihood.is_of_counts() {
             true => f64::from(x).ln_1p(),

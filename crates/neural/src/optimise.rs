@@ -1,8 +1,8 @@
 //! Optimisers in single precision, which process the gradient in tiles.
 //!
 //! Black-box fits have rules with the same names in double precision over a single vector. Networks have millions of
-//! weights, so memory traffic dominates the cost of a step. The optimisers here therefore use a tile of the gradient
-//! while it is in the cache, apply the decay in the same pass, and store moments in four bytes.
+//! weights, so memory traffic dominates the cost of a step. The optimisers here therefore process each tile of the
+//! gradient while it is in the cache, apply the decay in the same pass, and store moments in single precision.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum Optimiser {
     Adagrad {
         /// The step size. The paper tries 0.01, 0.02 and 0.1.
         step: f32,
-        /// A small positive number that keeps the quotient finite.
+        /// A small positive number that prevents division by zero.
         epsilon: f32,
         /// The initial value of h for every weight.
         #[serde(default)]
@@ -34,7 +34,7 @@ pub enum Optimiser {
         beta1: f32,
         /// The decay rate of the running mean of the squared gradient.
         beta2: f32,
-        /// A small positive number that keeps the quotient finite.
+        /// A small positive number that prevents division by zero.
         epsilon: f32,
     },
 }
@@ -97,8 +97,8 @@ pub(crate) struct Moving<'a> {
     pub second: &'a mut [f32],
 }
 
-/// Moves weights uphill along `scale · gradient − decay · weights`. `count` is the number of this update, counted
-/// from 1.
+/// Moves weights uphill along `scale · gradient − decay · weights`. `count` is the number of this update. The first
+/// update has the number 1.
 pub(crate) fn ascend(
     simd: Simd,
     optimiser: Optimiser,

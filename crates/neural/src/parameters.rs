@@ -57,7 +57,8 @@ impl Learned {
     }
 }
 
-/// A tensor during training. If it has a posterior, `mean` is the mean of the posterior and the graph receives a draw.
+/// A tensor during training. If the tensor has a posterior, `mean` is the posterior mean, and the graph receives a draw
+/// from the posterior.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
     pub spec: TensorSpec,
@@ -76,7 +77,7 @@ pub(crate) struct Parameters {
 #[derive(Clone, Copy)]
 pub(crate) struct UpdateRule {
     pub optimiser: Optimiser,
-    /// The factor 1 / lanes, by which sums of gradients over lanes are multiplied.
+    /// The factor 1 / lanes. Gradients that are summed over lanes are multiplied by it.
     pub scale: f32,
     /// The weight of `log N(w; 0, I)`. It is 1 / records, or 0 without a prior.
     pub prior: f32,
@@ -91,7 +92,7 @@ struct Tile<'a> {
 
 const CHUNK: usize = 2048;
 
-/// The purpose of the draws of weights during training, of which there is one per minibatch.
+/// The purpose of the random numbers that draw weights during training. Every minibatch has one draw.
 pub(crate) const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
 
 impl Parameter {
@@ -109,8 +110,8 @@ impl Parameter {
 }
 
 impl Parameters {
-    /// Creates the parameters. Tensors from index `bayesian.0` onwards have a posterior with the initial log standard
-    /// deviation `bayesian.1`.
+    /// Creates the parameters. Tensors with an index of at least `bayesian.0` have a posterior, whose log standard
+    /// deviations start at `bayesian.1`.
     pub(crate) fn new(
         tensors: Vec<Tensor>,
         optimiser: Optimiser,
@@ -208,9 +209,9 @@ impl Parameters {
         total
     }
 
-    /// Computes the gradients after `program.run_lanes`, and moves the parameters. The program streams its outputs
-    /// `outputs[k] = (output, parameter)` in this order. Parameters from index `prior_from` onwards have a prior. The
-    /// caller counts the update once all parameters have moved.
+    /// Computes the gradients and moves the parameters. The caller must have called `program.run_lanes`. The program
+    /// streams its outputs `outputs[k] = (output, parameter)` in this order. Parameters from index `prior_from` onwards
+    /// have a prior. The caller increments the count of updates after all parameters have moved.
     pub(crate) fn update(
         &mut self,
         program: &SingleProgram,
@@ -369,7 +370,7 @@ pub(crate) struct DrawKey {
     pub seed: u64,
     pub purpose: Purpose,
     pub iteration: u64,
-    /// The lane of the random numbers for the first weight.
+    /// The random-number lane of the first weight.
     pub first: u64,
 }
 

@@ -7,13 +7,14 @@ use crate::autoencoder::LogMarginal;
 use crate::model::Tensor;
 use crate::parameters::{DrawKey, divergence, draw_weights};
 
-/// Number of draws of the weights over which expectations average.
+/// Number of draws of the weights that are averaged in expectations.
 pub const WEIGHT_DRAWS: usize = 16;
 
-/// The purpose of the draws of weights over which bounds, means and likelihoods of records are averaged.
+/// The purpose of the random numbers that draw weights for bounds, means and likelihoods, which are averages over these
+/// draws.
 pub(crate) const EVALUATED: Purpose = Purpose::new("neural evaluated weights");
 
-/// The purpose of the draws of weights with which records are sampled, of which there is one per record.
+/// The purpose of the random numbers that draw weights for sampled records. Every record has one draw of the weights.
 pub(crate) const SAMPLED: Purpose = Purpose::new("neural sampled weights");
 
 /// The independent normal posterior q(θ) of a model's weights. If there are no standard deviations, every draw is the
@@ -22,7 +23,7 @@ pub(crate) const SAMPLED: Purpose = Purpose::new("neural sampled weights");
 pub(crate) struct WeightPosterior {
     means: Vec<Tensor>,
     log_sds: Vec<Tensor>,
-    /// Number of tensors before these ones. It enters the lanes of the random numbers.
+    /// Number of tensors before these ones. The lanes of the random numbers depend on it.
     before: usize,
 }
 
@@ -49,7 +50,7 @@ impl WeightPosterior {
         pairs.map(|(m, s)| divergence(&m.data, &s.data)).sum()
     }
 
-    /// Draws the weights. A draw depends only on the seed, the purpose and its number.
+    /// Draws the weights. Each draw depends only on the seed, the purpose and its own number.
     pub(crate) fn draw(&self, simd: Simd, seed: u64, purpose: Purpose, draw: u64) -> Vec<Tensor> {
         let mut drawn = self.means.clone();
         let mut noise = Vec::new();
@@ -68,12 +69,12 @@ impl WeightPosterior {
     }
 }
 
-/// Computes `log Σ_d share_d exp(estimate_d)` for every record, where the sum is over draws d of the weights whose
-/// shares sum to 1.
+/// Computes `log Σ_d share_d exp(estimate_d)` for every record. The sum is over draws d of the weights, and the shares
+/// sum to 1.
 ///
 /// All records use the same draws, so their errors are correlated. The Monte-Carlo error is computed by the jackknife
-/// over draws, which includes this correlation. The standard error includes the Monte-Carlo error and the variation
-/// over records.
+/// over draws, which takes this correlation into account. The standard error includes the Monte-Carlo error and the
+/// variation over records.
 pub(crate) fn mixed(estimates: &[Vec<f64>], shares: &[f64]) -> LogMarginal {
     let records = estimates.first().map_or(0, Vec::len);
     let without = |left_out: Option<usize>| -> Vec<f64> {

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 /// Records of equal width that can be read one at a time, in any order.
 ///
-/// This crate implements the trait for records in memory, and other crates implement it for mapped files. Reading the
-/// same record twice must give the same values.
+/// This crate implements the trait for records in memory. Other crates implement it for memory-mapped files. Reading
+/// the same record twice must give the same values.
 pub trait Records: Sync {
     /// Returns the number of records.
     fn len(&self) -> usize;
@@ -144,7 +144,7 @@ impl<'a> Minibatches<'a> {
         self.data.len().div_ceil(self.batch) as u64
     }
 
-    /// Reads the minibatch with number `t` (from 0), and returns the indices of its records.
+    /// Reads minibatch number `t`, where the first minibatch has the number 0. Returns the indices of its records.
     pub(crate) fn read(&mut self, t: u64) -> Vec<usize> {
         let per_pass = self.per_pass();
         let (pass, position) = (t / per_pass, (t % per_pass) as usize);

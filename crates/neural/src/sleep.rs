@@ -1,4 +1,4 @@
-//! The wake-sleep algorithm (Hinton et al. 1995), which is the paper's baseline with the same recognition network.
+//! The wake-sleep algorithm (Hinton et al. 1995). The paper uses it as a baseline with the same recognition network.
 //!
 //! The wake phase draws z from q(z | x) and moves the weights of the model along the gradient of log p(x, z). The sleep
 //! phase draws (z, x) from the model and moves the weights of the recognition network along the gradient of log q(z |
@@ -59,8 +59,8 @@ pub(crate) fn gradient_program(
 }
 
 impl<'a> WakeSleep<'a> {
-    /// Prepares wake-sleep training. Of the settings, it uses the batch, the optimiser, the prior of the weights, the
-    /// initial weights, the minibatches, the validation and the seed.
+    /// Prepares wake-sleep training. Training uses only these settings: the batch, the optimiser, the prior of the
+    /// weights, the initial weights, the minibatches, the validation and the seed.
     ///
     /// # Errors
     /// Fails if the settings or the architecture are invalid, if the records have the wrong width, or if there are no

@@ -3,12 +3,12 @@
 use jensen_run::temperature::{annealed, interpolated};
 use serde::{Deserialize, Serialize};
 
-/// The temperature T by which the log likelihood is divided, `log p(x | z) / T`. The policies have the same names as
-/// those of the conjugate models.
+/// The policy for the temperature T. Training uses `log p(x | z) / T` in place of the log likelihood. The policies have
+/// the same names as those of the conjugate models.
 ///
-/// These policies prescribe a temperature and use the functions of the conjugate models. Policies that infer a
-/// temperature are not available, because they need expectations that only conjugate models have. Here a schedule may
-/// go below 1.
+/// These policies prescribe a temperature, which is computed by the same functions as for conjugate models. Policies
+/// that infer a temperature are not available, because they need expectations that only conjugate models have. For
+/// auto-encoders, a schedule may go below 1.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temper {
@@ -22,7 +22,8 @@ pub enum Temper {
         /// The temperature at the start, which is at least 1.
         from: f64,
     },
-    /// Temperatures at given passes. They are interpolated linearly between these passes and are constant outside.
+    /// Temperatures at given passes. Between these passes, the temperature is interpolated linearly. Before the first
+    /// and after the last of them, it is constant.
     Schedule(Vec<(f64, f64)>),
 }
 

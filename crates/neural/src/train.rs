@@ -1,5 +1,5 @@
-//! Trains by algorithm 1 of the paper, or by algorithm 2 if the weights of the decoder have a posterior. Training is an
-//! [`Algorithm`] of the loop that all fits share.
+//! Trains auto-encoders by algorithm 1 of the paper, or by algorithm 2 if the weights of the decoder have a posterior.
+//! Training is an [`Algorithm`] of the loop that all fits share.
 
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
@@ -33,7 +33,7 @@ pub struct TrainSettings {
     pub full_bayes: bool,
     /// Standard deviation of the initial weights. [`initial_weights`] describes the default.
     pub initial_sd: Option<f64>,
-    /// Initial standard deviation of the posterior of the weights, which applies if `full_bayes` is true.
+    /// Initial standard deviation of the weights' posterior. It has no effect unless `full_bayes` is true.
     pub initial_posterior_sd: f64,
     /// The temperature of the likelihood.
     pub temper: Temper,
@@ -46,8 +46,8 @@ pub struct TrainSettings {
     pub minibatches: Option<u64>,
     /// Number of iterations between evaluations of the validation bound.
     pub validate_every: u64,
-    /// Training stops after this number of evaluations without a better validation bound. It then keeps the weights
-    /// with the best bound.
+    /// Training stops when this many evaluations in a row have not improved the validation bound. The weights with the
+    /// best validation bound are kept.
     pub patience: Option<u64>,
     /// Seed of the initial weights, the minibatches and the draws.
     pub seed: u64,
@@ -148,12 +148,12 @@ pub struct Trainer<'a> {
     start: Option<Vec<Tensor>>,
 }
 
-/// The state of training. It contains everything on which later steps depend.
+/// The state of training. It contains everything that later steps need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainState {
     pub(crate) parameters: Parameters,
-    /// The weights to keep. With patience they are the best weights by the validation bound, and otherwise the last
-    /// finite weights.
+    /// The weights to keep. If `patience` is set, they are the weights with the best validation bound. Otherwise they
+    /// are the last finite weights.
     kept: Weights,
     kept_bound: Option<f64>,
     misses: u64,
@@ -163,14 +163,14 @@ pub struct TrainState {
 /// The result of training.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    /// Point estimates or posterior means. With patience they are the best weights by the validation bound, and
-    /// otherwise the last weights.
+    /// Point estimates or posterior means of the weights. If `patience` is set, they are the weights with the best
+    /// validation bound. Otherwise they are the last weights.
     pub tensors: Vec<Tensor>,
     /// Log standard deviations of the weights that have a posterior, from the same iteration as `tensors`.
     pub log_sds: Vec<Tensor>,
     /// The mean bound over the minibatches of the last iteration, in nats per record.
     pub bound: Option<f64>,
-    /// The validation bound of the returned weights in nats per record, if training computed it.
+    /// The validation bound of the returned weights, in nats per record. It is `None` if training did not compute it.
     pub validation_bound: Option<f64>,
 }
 
@@ -320,7 +320,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Computes the validation bound of the current parameters, if there are validation data. Weights with a posterior
-    /// are drawn once, with the same standard normal numbers in every evaluation.
+    /// are drawn once per evaluation, and all evaluations use the same standard normal numbers.
     fn validate(&mut self, state: &mut TrainState) -> Option<BoundEstimate> {
         let (Some(evaluator), Some(records)) = (&mut self.evaluator, self.validation) else {
             return None;
@@ -390,9 +390,9 @@ impl TrainState {
         Some(BoundEstimate::from_terms(&likelihoods, &divergences))
     }
 
-    /// Ends an iteration and keeps its weights. With patience, it keeps the best weights so far. Training stops when
-    /// the validation bound no longer rises, or when the last update produced non-finite weights, which the bounds of
-    /// the minibatches do not yet show.
+    /// Ends an iteration and keeps its weights. If `patience` is set, the best weights so far are kept instead.
+    /// Training stops if the validation bound no longer rises. It also stops if the last update produced non-finite
+    /// weights. The bounds of the minibatches cannot show this, because they are computed before the update.
     pub(crate) fn judge(
         &mut self,
         iteration: u64,

@@ -1,4 +1,4 @@
-//! The formulas that a request contains, and the rows in which they can be evaluated.
+//! The formulas of a request, and the rows in which they can be evaluated.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct Formulas {
     pub mean: Formula,
     /// The formulas of other parameters, each with the name of its parameter.
     pub others: Vec<(String, Formula)>,
-    /// Imputed columns, each with the formula of its mean, such as `x | mi() ~ z`.
+    /// The names of the imputed columns, each with the formula for its mean, such as `x | mi() ~ z`.
     pub imputed: Vec<(String, Formula)>,
     /// Fixed values of parameters, keyed by parameter name.
     pub fixed: BTreeMap<String, f64>,
@@ -144,8 +144,8 @@ impl Formulas {
     }
 }
 
-/// Returns the columns that `.` denotes on the right-hand side of a formula: all columns that do not occur on its
-/// left-hand side.
+/// Returns the columns that `.` stands for on the right-hand side of a formula. These are all columns that do not occur
+/// on its left-hand side.
 pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     let mut left = Vec::new();
     formula.response.value.columns(&mut left);
@@ -158,8 +158,8 @@ pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     frame.names().iter().filter(named).cloned().collect()
 }
 
-/// Collects every column that must have a value in each row, together with its location in the text. In a fit, imputed
-/// columns may have missing values. New rows need no standard errors of measurements.
+/// Collects every column that must have a value in each row, together with its location in the text. During a fit,
+/// values of imputed columns may be missing. For new rows, the standard errors of measurements are not needed.
 pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     let computed = terms.computed.iter().flat_map(|computed| &computed.columns);
     let exprs = terms.variables.iter().chain(&terms.offsets).chain(computed);
@@ -189,7 +189,7 @@ pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     }
 }
 
-/// The indices of the rows in which all named columns have values, and the number of missing values per column.
+/// The indices of the rows in which all named columns have values, and the number of missing values in each column.
 pub type Complete = (Vec<usize>, Vec<(String, usize)>);
 
 /// Finds the rows in which all columns in `named` have values.

@@ -7,7 +7,7 @@ use crate::evaluate::{Evaluator, Value};
 use crate::formula::Terms;
 use crate::syntax::Expr;
 
-/// The coding of a factor whose mean is already in the model.
+/// The coding of a factor if its mean is already in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contrasts {
@@ -20,7 +20,7 @@ pub enum Contrasts {
     Helmert,
 }
 
-/// The contrasts and the names by which requests refer to them.
+/// All contrasts, with their names in requests.
 pub const CONTRASTS: [(&str, Contrasts); 3] = [
     ("treatment", Contrasts::Treatment),
     ("sum", Contrasts::Sum),
@@ -45,7 +45,7 @@ impl Design {
 
 enum Variable {
     Plain(Vec<(String, Vec<f64>)>),
-    /// A factor, given by its codes, the names of its levels, and whether the levels are ordered.
+    /// A factor. The fields are its codes, the names of its levels, and whether the levels are ordered.
     Levels(Vec<u32>, Vec<String>, bool),
 }
 
@@ -129,7 +129,7 @@ fn variable(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Variable> {
     }
 }
 
-/// Rejects dates as levels, because one coefficient per day is almost certainly a mistake.
+/// Fails if the levels are dates, because a model with one coefficient per day is almost certainly a mistake.
 fn dates(expr: &Expr, levels: &[String], text: &str) -> Result<()> {
     let is_date = |level: &String| {
         let b = level.as_bytes();
@@ -202,8 +202,8 @@ fn unit(count: usize, at: usize) -> Vec<f64> {
     (0..count).map(|i| f64::from(u8::from(i == at))).collect()
 }
 
-/// Returns the contrasts of a factor. Each contrast is one column, given by the suffix of its name and by its value at
-/// each level.
+/// Returns the contrasts of a factor. Each contrast is a column. It is described by the suffix of its name and its
+/// value at each level.
 fn matrix(levels: &[String], ordered: bool, contrasts: Contrasts) -> Vec<(String, Vec<f64>)> {
     let count = levels.len();
     if ordered {

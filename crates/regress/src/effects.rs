@@ -1,5 +1,5 @@
-//! Tables from which the effects of a column are computed: copies of the rows with one column changed, and grids over
-//! one or two columns.
+//! Tables from which the effects of columns are computed. They are copies of the rows in which one column is changed,
+//! and grids over one or two columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,8 @@ use crate::syntax::{Expr, Kind};
 
 const POINTS: usize = 41;
 
-/// Step for the difference quotient of a slope, as a share of the column's range. The R package marginaleffects uses
-/// the same value.
+/// Step of the difference quotient that gives a slope, as a share of the column's range. The R package marginaleffects
+/// uses the same value.
 const STEP: f64 = 1e-4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,17 +23,19 @@ enum Change {
     Level,
 }
 
-/// An average effect. It is the average difference between the expected values of two tables, divided by `step`.
+/// An average effect, computed from the expected values of two tables. It is the average difference between them,
+/// divided by `step`.
 pub struct Contrast {
     /// The column whose effect is computed.
     pub column: String,
     /// The name of the effect: `dY/dX` for a slope, or the two levels.
     pub name: String,
-    /// The table whose expected values are subtracted from those of `to`.
+    /// The first table. Its expected values are subtracted from those of `to`.
     pub from: Frame,
-    /// The table with the changed column, from whose expected values those of `from` are subtracted.
+    /// The second table, in which the column is changed.
     pub to: Frame,
-    /// The divisor. For slopes it is the difference in the column between the two tables, and otherwise it is 1.
+    /// The divisor. For slopes, it is the amount by which the column differs between the two tables. For other effects
+    /// it is 1.
     pub step: f64,
 }
 
@@ -80,7 +82,8 @@ pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
     Ok(made)
 }
 
-/// The points of a curve over one column. If there is a second column, there is one line for each of its values.
+/// The points of a curve over one column. If there is a second column, the curve consists of one line for each of its
+/// values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// The column along the curve.
@@ -106,7 +109,8 @@ impl Curve {
 }
 
 /// Builds one curve for every column, and one for every pair of columns that occur together in a term. Also returns a
-/// table of their points, ordered by curve and line. All other columns have their mean or their first level.
+/// table with the points of all curves, ordered by curve and line. All other columns have their mean or their first
+/// level.
 ///
 /// # Errors
 /// Fails if a formula is invalid.
@@ -225,7 +229,7 @@ fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
 }
 
 impl Causes {
-    /// Records the columns of an expression. `levels` says whether columns inside it represent levels.
+    /// Records the columns of an expression. `levels` is true if the columns in the expression represent levels.
     fn visit(&mut self, expr: &Expr, frame: &Frame, levels: bool, names: &mut Vec<String>) {
         match &expr.kind {
             Kind::Name(name) => {
@@ -313,8 +317,8 @@ fn levels(column: &FrameColumn) -> Vec<(String, FrameColumn)> {
     }
 }
 
-/// Returns the values of a column along a curve: `points` evenly spaced numbers over its range, or three numbers around
-/// its mean.
+/// Returns the values of a column along a curve. They are `points` evenly spaced numbers over the column's range, or
+/// three numbers around its mean.
 fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, FrameColumn)> {
     let (FrameColumn::Numbers(x), Change::Number) = (column, change) else {
         return levels(column);
@@ -338,7 +342,7 @@ fn along(column: &FrameColumn, change: Change, points: usize) -> Vec<(String, Fr
     (0..points).map(labelled).collect()
 }
 
-/// Returns the value of a column while another column varies: its mean or its first level.
+/// Returns the mean or the first level of a column. The column has this value while another column varies.
 fn usual(column: &FrameColumn, change: Change) -> FrameColumn {
     match (column, change) {
         (FrameColumn::Numbers(x), Change::Number) => FrameColumn::Numbers(vec![mean(&present(x))]),

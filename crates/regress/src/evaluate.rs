@@ -1,5 +1,5 @@
-//! Evaluates expressions over the rows of a frame. Calls such as `poly(x, 3)` estimate a state from the data, so that
-//! new rows get the same columns.
+//! Evaluates expressions over the rows of a frame. Calls such as `poly(x, 3)` estimate a state from the data. With this
+//! state, the same columns can be computed for new rows.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Factor, Frame, FrameColumn};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// The state that a call, or a column of words, estimates from the data of a fit.
+/// The state that is estimated from the data of a fit, for a call or for a column of words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -41,7 +41,7 @@ pub enum Value {
     Numbers(Vec<f64>),
     /// One truth value per row, stored as 0 or 1.
     Truth(Vec<f64>),
-    /// Several columns, each with the suffix that distinguishes its name.
+    /// Several columns, each with a suffix for its name.
     Matrix(Vec<(String, Vec<f64>)>),
     /// A factor with one level per row.
     Factor(Factor),
@@ -50,7 +50,7 @@ pub enum Value {
 /// Evaluates expressions over the complete rows of a frame. In a fit it estimates the state of each call. For new rows
 /// it uses the stored states.
 pub struct Evaluator<'a> {
-    /// The rows over which expressions are evaluated.
+    /// The frame. Expressions are evaluated in each of its rows.
     pub frame: &'a Frame,
     /// The states of calls.
     pub states: &'a mut States,

@@ -1,6 +1,6 @@
-//! The content of a formula. It consists of a response with its additions, and of the terms of a linear predictor,
-//! which are expanded by R's rules (Wilkinson and Rogers, Symbolic description of factorial models, 1973; Chambers and
-//! Hastie, 1992).
+//! The content of a formula, which is a response with its additions and the terms of a linear predictor. The terms are
+//! expanded by R's rules (Wilkinson and Rogers, Symbolic description of factorial models, 1973; Chambers and Hastie,
+//! 1992).
 
 use crate::error::{Error, Result, Span};
 use crate::syntax::{Expr, Kind, parse};
@@ -12,9 +12,9 @@ pub struct Formula {
     pub text: String,
     /// The left-hand side of `~`.
     pub response: Response,
-    /// The right-hand side of `~`. It is not expanded yet, because expanding `.` requires a table.
+    /// The right-hand side of `~`. It is not yet expanded, because the meaning of `.` depends on the table.
     pub right: Expr,
-    /// The parameters on the right-hand side that have formulas of their own. If there are any, the right-hand side is
+    /// The parameters on the right-hand side that have their own formulas. If there are any, the right-hand side is
     /// evaluated as a function.
     pub parameters: Vec<String>,
 }
@@ -70,7 +70,7 @@ impl Formula {
         names.iter().any(|(other, _)| other == name)
     }
 
-    /// Expands the right-hand side into terms. `others` contains the columns that `.` denotes.
+    /// Expands the right-hand side into terms. `others` contains the columns that `.` stands for.
     ///
     /// # Errors
     /// Fails if a term is invalid. The error contains the location of the term.
@@ -121,9 +121,9 @@ pub struct Terms {
     pub groups: Vec<Group>,
     /// The columns of `offset(x)` terms, which have a coefficient of 1.
     pub offsets: Vec<Expr>,
-    /// Calls of functions in `SPECIAL`, each of which is a whole term.
+    /// Calls of functions in `SPECIAL`. Each call is a whole term.
     pub special: Vec<Expr>,
-    /// A function of columns and of parameters with formulas of their own, which replaces the terms.
+    /// A function that replaces the terms. Its arguments are columns, and parameters that have their own formulas.
     pub computed: Option<Computed>,
 }
 
@@ -159,14 +159,14 @@ impl Group {
     }
 }
 
-/// Functions whose calls can only be whole terms.
+/// Functions that a formula can call only as whole terms.
 pub const SPECIAL: [&str; 8] = ["s", "t2", "gp", "mo", "me", "mi", "ar", "car"];
 
 /// The function that declares a grouping with multiple membership.
 pub const MEMBERSHIP: &str = "mm";
 
-/// The function that declares a grouping whose effects have different standard deviations for the levels of another
-/// column.
+/// The function that declares a grouping with a `by` column. The effects have a separate standard deviation for each
+/// level of this column.
 pub const GROUPING: &str = "gr";
 
 /// Functions of other packages that Jensen does not support, each with a suggested replacement.
@@ -196,7 +196,7 @@ const ABSENT: [(&str, &str); 7] = [
     ),
 ];
 
-/// Expands the right-hand side of a formula into terms. `others` contains the columns that `.` denotes.
+/// Expands the right-hand side of a formula into terms. `others` contains the columns that `.` stands for.
 ///
 /// # Errors
 /// Fails if a term is invalid. The error contains the location of the term.

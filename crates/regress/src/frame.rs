@@ -21,7 +21,7 @@ pub enum FrameColumn {
 /// Words, stored as indices of their levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// The index of each row's level, or `None` where the value is missing.
+    /// The index of each row's level, or `None` if the value is missing.
     pub codes: Vec<Option<u32>>,
     /// The names of the levels, in order. Factors for other rows can share them.
     pub levels: Arc<[String]>,
@@ -257,7 +257,8 @@ impl Frame {
         Some(&self.columns[at])
     }
 
-    /// Returns a copy of the frame in which this column is replaced or added.
+    /// Returns a copy of the frame in which the column `name` is replaced. If there is no such column, the copy is
+    /// unchanged.
     #[must_use]
     pub fn with(&self, name: &str, column: FrameColumn) -> Self {
         let mut made = self.clone();
@@ -287,7 +288,7 @@ impl Frame {
         }
     }
 
-    /// Returns the error for a name that no column has.
+    /// Returns the error for a name that is not the name of a column.
     pub fn unknown(&self, name: &str) -> Error {
         let error = Error::new(format!("{} has no column `{name}`", self.source));
         let near = jensen_data::similar_name(name, self.names.iter().map(String::as_str));

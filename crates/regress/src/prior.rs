@@ -1,7 +1,7 @@
-//! Priors that the user gives, default priors, and the parameters to which they apply.
+//! Priors that the user specifies, default priors, and the parameters to which they apply.
 //!
-//! The target of a prior is a single parameter under its printed name, as in `b[x] ~ normal(0, 1)`, or a class of
-//! parameters, as in `b ~ normal(0, 1)`.
+//! The target of a prior is a single parameter or a class of parameters. In `b[x] ~ normal(0, 1)` it is the parameter
+//! with this name in reports, and in `b ~ normal(0, 1)` it is a class.
 
 use crate::error::{Error, Result, Span};
 

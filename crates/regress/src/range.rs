@@ -6,7 +6,8 @@ use crate::family::{Family, Response as Kinds};
 use crate::response::Observed;
 use crate::syntax::Expr;
 
-/// The check of a value, a description of the possible values, and the families to use instead.
+/// A function that checks a value, a description of the possible values, and advice for users whose values are not
+/// possible.
 type Range = (fn(f64) -> bool, &'static str, &'static str);
 
 fn whole(y: f64) -> bool {

@@ -40,8 +40,8 @@ pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<us
     None
 }
 
-/// Returns the location of the term that gave a column. It is the longest part of the expression that is also the
-/// beginning of the column's name.
+/// Returns the location of the term that a column comes from. This term is the longest part of the expression whose
+/// text is a prefix of the column's name.
 pub fn place(expr: &Expr, name: &str) -> Span {
     fn search<'a>(expr: &'a Expr, name: &str, found: &mut Option<&'a Expr>) {
         let text = expr.to_string();

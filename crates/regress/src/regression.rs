@@ -1,4 +1,5 @@
-//! A regression. It consists of formulas, a family and a table, and of the state that gives new rows the same columns.
+//! A regression. It consists of formulas, a family and a table, and of the state that is needed to compute the same
+//! columns for new rows.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ pub struct Request {
     /// The formula of the mean, such as `y ~ x`. Formulas of other parameters follow it, such as `sigma ~ x` or `nu =
     /// 4`.
     pub formulas: Vec<String>,
-    /// The family, followed by the link in parentheses unless it is the default link. The default family is gaussian.
+    /// The family. A link other than the default follows in parentheses. The default family is gaussian.
     pub family: Option<String>,
     /// The coding of factors. The default is treatment contrasts.
     pub contrasts: Option<String>,
@@ -68,7 +69,8 @@ pub struct Regression {
     pub rows: Vec<usize>,
     /// The number of rows in the table, including rows that are not used.
     pub of_rows: usize,
-    /// The columns that the regression uses and that have missing values, each with the number of its missing values.
+    /// The columns with missing values among those that the regression uses, each with the number of its missing
+    /// values.
     pub missing: Vec<(String, usize)>,
     /// The name of the table.
     pub source: String,
@@ -410,14 +412,14 @@ impl Regression {
         Ok(())
     }
 
-    /// Returns whether a parameter belongs to a nonlinear formula, but is neither the mean nor a parameter of the
-    /// family.
+    /// Returns whether a parameter belongs only to a nonlinear formula. Such a parameter is neither the mean nor a
+    /// parameter of the family.
     pub fn is_of_formula(&self, parameter: &str) -> bool {
         let of_mean = parameter == "mu" || parameter.starts_with("mu_");
         !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
     }
 
-    /// Returns the shared name of group effects that are correlated with effects of other predictors, if there is one.
+    /// If these group effects are correlated with effects of other predictors, returns the name that they share.
     pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
         let shared = groups.shared.as_deref()?;
         let all = self.predictors.iter().chain(&self.imputed);
@@ -512,8 +514,8 @@ impl Regression {
         None
     }
 
-    /// Returns the initial value of the predictor, which is the link function at the response's mean, and the standard
-    /// deviation of the response.
+    /// Returns the initial value of the predictor and the standard deviation of the response. The initial value is the
+    /// link function at the mean of the response.
     pub fn location_and_scale(&self) -> (f64, f64) {
         let values = &self.observed.values;
         let location = match self.family.response {

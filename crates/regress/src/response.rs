@@ -18,14 +18,14 @@ pub struct Observed {
     pub values: Vec<f64>,
     /// The names of the categories.
     pub categories: Vec<String>,
-    /// The counts or shares of each category, for families that have one column per category.
+    /// The counts or shares of each category, for families with one column per category.
     pub parts: Vec<Vec<f64>>,
     /// The number of trials in each row, for families that have trials.
     pub trials: Option<Vec<f64>>,
     /// The weight of each row.
     pub weights: Option<Vec<f64>>,
-    /// The censoring of each row. It is −1 if the response is at most the value, 1 if the response is at least the
-    /// value, and 0 if the response equals the value.
+    /// The censoring of each row: −1 if the true response is at most the value, 1 if it is at least the value, and 0 if
+    /// it equals the value.
     pub censored: Option<Vec<f64>>,
     /// The boundary that the diffusion reached in each row. The value 1 is the upper boundary.
     pub decisions: Option<Vec<f64>>,
@@ -35,7 +35,7 @@ pub struct Observed {
     pub errors: Option<Vec<f64>>,
     /// Whether to estimate a residual standard deviation in addition to the known errors.
     pub with_sigma: bool,
-    /// The exposure of each row, by which its rate is multiplied.
+    /// The exposure of each row. The rate of the row is multiplied by it.
     pub rate: Option<Vec<f64>>,
     /// The truncation bounds. No observation is possible outside them.
     pub bounds: [Option<f64>; 2],
@@ -79,7 +79,7 @@ pub fn observed(
     Ok(made)
 }
 
-/// Evaluates the additions that predictions at new rows need: trials, exposure and standard errors.
+/// Evaluates the additions that predictions for new rows need, which are trials, exposures and standard errors.
 ///
 /// # Errors
 /// Fails if an addition cannot be evaluated.

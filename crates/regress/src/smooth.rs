@@ -1,13 +1,13 @@
-//! Smooth functions, each of which is the sum of a straight line and of penalised functions whose weights are group
-//! effects (Wood, Generalized additive models, 2017, section 5.8; for products Wood, Scheipl and Faraway, Statistics
-//! and Computing 23, 2013).
+//! Smooth functions. Each is the sum of a straight line and penalised functions, and the weights of the penalised
+//! functions are group effects (Wood, Generalized additive models, 2017, section 5.8; for products Wood, Scheipl and
+//! Faraway, Statistics and Computing 23, 2013).
 
 use serde::{Deserialize, Serialize};
 
 use crate::basis::{Cubic, eigen, mean, quantile};
 
-/// Eigenvalues of a penalty belong to its null space if they are below this share of the largest eigenvalue. The null
-/// space is exact up to rounding.
+/// An eigenvector of a penalty belongs to the null space if its eigenvalue is below this share of the largest
+/// eigenvalue. Rounding errors are far smaller than this.
 const NULL: f64 = 1e-9;
 
 /// The state of a smooth of one column.
@@ -18,10 +18,10 @@ pub struct Smooth {
     functions: Vec<Vec<f64>>,
     /// The centre of the column and half of its range, for the linear part.
     line: Option<[f64; 2]>,
-    /// The mean and the slope of each function over the rows, which are subtracted because the linear part represents
-    /// them.
+    /// The mean and the slope of each function over the rows. They are subtracted, because the linear part already
+    /// represents them.
     removed: Vec<[f64; 2]>,
-    /// The factor by which the functions are multiplied so that the mean square of a row is 1.
+    /// The functions are multiplied by this factor, which makes the mean square of a row equal to 1.
     scale: f64,
 }
 
@@ -116,16 +116,17 @@ fn regression(column: &[f64], line: Option<&[f64]>) -> [f64; 2] {
     [level, slope]
 }
 
-/// The state of a smooth of two columns, whose functions are products of functions of one column each.
+/// The state of a smooth of two columns. Its functions are products of a function of the first column and a function of
+/// the second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Product {
     margins: [Smooth; 2],
-    /// The mean that is subtracted from each column, and the factor that is applied afterwards, block by block.
+    /// For each block, the mean that is subtracted from each column and the factor by which the result is multiplied.
     centred: Vec<(Vec<f64>, f64)>,
 }
 
-/// The columns of a smooth. Unpenalised columns are separate, and penalised columns form blocks that have one scale
-/// each.
+/// The columns of a smooth. Unpenalised columns are separate. Penalised columns form blocks, and each block has one
+/// scale.
 pub struct Columns {
     /// The unpenalised columns, each with the suffix of its name.
     pub free: Vec<(String, Vec<f64>)>,

@@ -1,5 +1,5 @@
-//! The engine of latent Dirichlet allocation. Its shards run the local steps of a batch, and the resulting statistics
-//! determine the global step.
+//! The engine of latent Dirichlet allocation. The shards run the local steps of a batch, and the engine makes the
+//! global step with the statistics that they return.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
@@ -18,16 +18,16 @@ use super::{kernel, partition, start};
 use crate::documents::Documents;
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 
-/// The engine of latent Dirichlet allocation over documents.
+/// An engine that fits latent Dirichlet allocation to documents.
 pub struct LdaEngine<'a> {
     documents: &'a dyn Documents,
     heldout: Option<&'a dyn Documents>,
-    /// Number of held-out documents that are scored during the run. They are the first ones of the held-out corpus.
+    /// Number of documents, from the beginning of the held-out corpus, that are scored during the run.
     scored: usize,
     settings: LdaSettings,
     spec: Spec,
     shards: Box<dyn Shards + 'a>,
-    /// For each shard, the number of documents up to its end.
+    /// For each shard, the number of documents in this shard and all earlier ones.
     ends: Vec<usize>,
     part: Part,
     lost: Option<String>,
@@ -74,12 +74,12 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// Returns the bounds of the documents of the last batch, with 0 for documents without words.
+    /// Returns the bound of each document in the last batch. The bound of a document without words is 0.
     pub(crate) fn bounds(&self) -> &[f64] {
         &self.part.bounds
     }
 
-    /// Returns the inverse temperatures of the documents of the last batch, if their bounds were requested.
+    /// Returns the inverse temperature of each document in the last batch, if the bounds were requested.
     pub(crate) fn inverses(&self) -> &[f64] {
         &self.part.inverses
     }
@@ -113,8 +113,8 @@ impl<'a> LdaEngine<'a> {
 
     /// Makes a stochastic step of Minka's fixed-point iteration for the learnt Dirichlet parameters (Minka 2000, Eq.
     /// 55). The new value α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ) − ψ(Σα)] of α_k has the weight ρ. η is updated in the
-    /// same way from all of λ. While topics are still similar, they occur in all documents and would let α grow without
-    /// limit, so the first pass learns neither parameter.
+    /// same way, from all elements of λ. While topics are still similar, all of them occur in all documents, and α
+    /// would grow without limit. The first pass therefore learns neither parameter.
     fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
         let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
         globals.steps += 1;
@@ -157,7 +157,8 @@ const ETA_A_PASS: u64 = 5;
 /// Computes Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
 ///
 /// With collapsed inference, m = λ − η is the mean of a count. The expectation is then over a count that is 0 with
-/// probability exp(−m), as for a sum over many unlikely tokens (see [`Solver::excess`](super::local::Solver::excess)).
+/// probability exp(−m), like the number of occurrences among many unlikely tokens (see
+/// [`Solver::excess`](super::local::Solver::excess)).
 fn eta_ratio(globals: &LdaGlobals, spec: &Spec) -> f64 {
     let (topics, eta, decay, simd) = (globals.topics, globals.eta, globals.decay, spec.simd);
     let base = special::digamma(eta);

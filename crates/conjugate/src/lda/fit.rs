@@ -31,7 +31,7 @@ pub struct LdaJob<'a> {
     pub heldout: Option<&'a dyn Documents>,
     /// Number of held-out documents that are scored during the run. At the end of the run, all of them are scored.
     pub scored: usize,
-    /// Topics from which the fit starts. Their vocabulary must be that of the documents or an initial part of it.
+    /// Topics from which the fit starts. Their vocabulary must be the vocabulary of the documents, or its first part.
     pub start: Option<&'a Topics>,
     /// Settings of the model and of the fit.
     pub settings: LdaSettings,
@@ -54,11 +54,11 @@ pub struct LdaFit {
     /// The final temperature, 1 / E[1/T]. For local tempering, it is computed from the mean inverse temperature of the
     /// last batch.
     pub temperature: f64,
-    /// The end of each run with an inferred global temperature. The selected run comes first, followed by the other run
-    /// if there were two.
+    /// The final state of each run that inferred the global temperature. If there were two runs, the selected run comes
+    /// first.
     pub rests: Vec<Rest>,
-    /// The temperature of each document. The list is empty if documents have no temperatures of their own, or if all
-    /// temperatures are 1. Documents without words have NaN.
+    /// The temperature of each document. The list is empty if the policy does not infer a temperature for each
+    /// document, or if all temperatures are 1. The temperature of a document without words is NaN.
     pub temperatures: Vec<f64>,
     /// The score over all held-out documents.
     pub completion: Option<Completion>,
@@ -70,14 +70,13 @@ pub struct LdaFit {
     pub skipped: u64,
 }
 
-/// The end state of a run with an inferred global temperature.
+/// The final state of a run that inferred the global temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rest {
     /// The final temperature, 1 / E[1/T].
     pub temperature: f64,
     /// The bound of the tempered model in nats, including the terms of the temperature and log C(T). It is estimated
-    /// from the same documents as the untempered bound. If there are several starts, their runs are compared by this
-    /// number.
+    /// from the same documents as the untempered bound. If the fit made two runs, they are compared by this number.
     pub tempered_elbo: f64,
     /// Standard error of `tempered_elbo`.
     pub tempered_elbo_se: f64,
@@ -115,7 +114,7 @@ impl std::error::Error for LdaError {
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
-/// Returns the number of iterations of a job, from which the caller computes its budget.
+/// Returns the number of iterations that a job needs. Callers use it to compute the budget.
 pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
     let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
     ((settings.passes * per_pass).ceil() as u64).max(1)
@@ -136,13 +135,14 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 /// Fits topics by stochastic variational inference in the loop that all fits share.
 ///
 /// One iteration is one minibatch. The trace shows `pass`, `temperature`, `step_size`, `sweeps` (the mean number of
-/// sweeps over a document's words) and `unconverged` (the number of documents whose local step was cut off). The run
-/// ends after the planned passes with [`Status::BudgetReached`](jensen_run::Status::BudgetReached), because stochastic
-/// steps have no stopping rule. The final score and the bound are computed after the last iteration, so the time in the
-/// last line of the trace covers only the training, without intermediate scores.
+/// sweeps over a document's words) and `unconverged` (the number of documents whose local step reached its largest
+/// number of iterations). The run ends after the planned passes with
+/// [`Status::BudgetReached`](jensen_run::Status::BudgetReached), because stochastic steps have no stopping rule. The
+/// final score and the bound are computed after the last iteration, so the time in the last line of the trace covers
+/// only the training, without intermediate scores.
 ///
 /// # Errors
-/// Fails if the settings, the documents and the start do not match, or if a checkpoint belongs to another run.
+/// Fails if the settings, the documents and the start do not match, or if a checkpoint comes from another run.
 pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
     let shards = LocalShards::new(
         job.documents,
@@ -288,8 +288,8 @@ fn rest(
     })
 }
 
-/// Returns the temperatures of all documents at the end of a run that infers them. The vector is empty if all
-/// temperatures are 1.
+/// Returns the temperatures of all documents at the end of a run that infers these temperatures. The vector is empty if
+/// all temperatures are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();
@@ -327,8 +327,8 @@ fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSet
     found
 }
 
-/// Estimates the bound at a given temperature from a sample of the documents, with its standard error. The bound
-/// excludes the terms of the temperature itself.
+/// Estimates the bound at a given temperature, and the standard error of the estimate, from a sample of the documents.
+/// The bound does not include the terms that contain only the temperature.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,

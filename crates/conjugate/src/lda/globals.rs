@@ -1,9 +1,9 @@
 //! The global parameters λ during a fit, stored with one row per term and a common decay factor.
 //!
 //! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S, where S is zero outside the words of the batch. λ is
-//! stored as λ = η + decay · mass. The first part of the step then only multiplies `decay`, and the second part changes
-//! only the rows of the batch, so the rest of the vocabulary costs nothing. Before `decay` leaves the range of full
-//! single precision, it is multiplied into the rows.
+//! stored as λ = η + decay · mass. The first part of the step then only changes `decay`, and the second part changes
+//! only the rows of the batch's words, so the rest of the vocabulary costs nothing. When `decay` becomes too small for
+//! single precision, all rows are multiplied by it, and it is set to 1.
 
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
@@ -30,10 +30,10 @@ pub struct LdaGlobals {
     pub(crate) totals: Vec<f64>,
 }
 
-/// Number of terms that are summed together. It is fixed, so that sums do not depend on the number of threads.
+/// Number of terms that are summed together. The number is fixed, so sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 64;
 
-/// Decay factors below this value are multiplied into the rows.
+/// If the decay factor is below this value, all rows are multiplied by it, and it is set to 1.
 const SMALLEST_DECAY: f64 = 1e-12;
 
 const START: Purpose = Purpose::new("first topics");
@@ -161,8 +161,8 @@ impl LdaGlobals {
         self.totals.iter().map(move |m| prior + self.decay * m)
     }
 
-    /// Sets α to the value in the settings if the state comes from a checkpoint of an earlier version. Such versions
-    /// did not learn α.
+    /// Sets α to the value in the settings if the state comes from a checkpoint of an earlier version, which did not
+    /// learn α.
     pub(crate) fn with_alpha(&mut self, alpha: f64) {
         if self.alpha.is_empty() {
             self.alpha = vec![alpha; self.topics];

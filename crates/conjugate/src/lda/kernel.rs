@@ -9,14 +9,14 @@ use jensen_math::{simd32_fn, vmath::single};
 /// The value of E log β in the padding. Its exponential is 0 at every temperature that occurs.
 const NOWHERE: f32 = -1e30;
 
-/// Smallest normaliser of responsibilities. Smaller row-scaled probabilities are lost in single precision.
+/// Smallest normaliser of responsibilities. Smaller values, after rows were scaled by their largest elements, are not
+/// representable accurately in single precision.
 const TINY: f32 = 1e-30;
 
 /// A topic is dropped if its factor t is below this share of the largest factor and its γ also satisfies [`UNUSED`].
 const FAINT: f32 = 1e-9;
 
-/// A topic is dropped only if γ exceeds α by less than this share of α. In that case, the topic's factor has nearly
-/// reached its limit.
+/// A topic is dropped only if γ exceeds α by less than this share of α. The topic's factor is then close to its limit.
 const UNUSED: f32 = 1e-4;
 
 pub(crate) const WIDTH: usize = LANES32;
@@ -25,8 +25,8 @@ pub(crate) fn padded(topics: usize) -> usize {
     topics.next_multiple_of(WIDTH)
 }
 
-/// Computes e^x. Below −87, the result is 0, because single precision leaves its normal range there and multiplication
-/// may become slow.
+/// Computes e^x. For x below −87, the result is 0, because e^x would be a subnormal number, which may slow down
+/// multiplication.
 #[inline(always)]
 fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
@@ -65,7 +65,7 @@ fn exponentials<V: F32x16>(
 simd32_fn! {
     /// Writes E log β_kv − m for one term, where m is the largest over topics, and returns m.
     ///
-    /// λ_k is η + scale · mass_k. `psi_totals` contains ψ(Σ_v λ_kv), and a huge number in the padding.
+    /// λ_k is η + scale · mass_k. `psi_totals` contains ψ(Σ_v λ_kv), followed by huge numbers in the padding.
     pub(crate) fn log_row<V>(
         mass: &[f32],
         scale: f32,
@@ -99,7 +99,7 @@ simd32_fn! {
 
     /// Writes E β_kv / m for one term, where m is the largest over topics, and returns log m.
     ///
-    /// λ_k is η + scale · mass_k. `reciprocals` contains 1 / Σ_v λ_kv, and 0 in the padding.
+    /// λ_k is η + scale · mass_k. `reciprocals` contains 1 / Σ_v λ_kv, followed by zeros in the padding.
     pub(crate) fn share_row<V>(
         mass: &[f32],
         scale: f32,
@@ -153,8 +153,8 @@ simd32_fn! {
         }
     }
 
-    /// Updates a word in collapsed inference by φ_k ∝ (γ_k − φ_k) B_k, which excludes one token of the word from the
-    /// counts γ. The function also updates γ for the new φ. The padding of B, φ and γ is 0.
+    /// Updates a word in collapsed inference by φ_k ∝ (γ_k − φ_k) B_k. The subtraction removes one token of the word
+    /// from the counts γ. The function also updates γ for the new φ. The padding of B, φ and γ is 0.
     pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
         let stride = row.len();
         assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
@@ -197,7 +197,7 @@ simd32_fn! {
     /// Makes one sweep over the words of a document: `norms[v] = Σ_k t_k B_vk` and `sums[k] = Σ_v (n_v / norms[v])
     /// B_vk`.
     ///
-    /// The loop takes four words at a time, so that their rows are still in the first-level cache when they are used
+    /// The loop processes four words at a time. Their rows are then still in the first-level cache when they are used
     /// again.
     pub(crate) fn sweep<V>(rows: &[f32], counts: &[f32], t: &[f32], norms: &mut [f32], sums: &mut [f32]) {
         let stride = t.len();
@@ -296,8 +296,8 @@ simd32_fn! {
         (moved.sum(), positive)
     }
 
-    /// Computes `t = exp(τ (ψ(γ) − ψ(largest γ)))`. The scaling makes the largest t equal to 1. It has no effect on
-    /// results, because the factor is common to all topics.
+    /// Computes `t = exp(τ (ψ(γ) − ψ(largest γ)))`. This scaling makes the largest t equal to 1. It does not change
+    /// results, because all topics have the same factor.
     pub(crate) fn weights<V>(gamma: &[f32], inverse: f32, t: &mut [f32]) {
         assert!(gamma.len() == t.len() && t.len().is_multiple_of(WIDTH));
         let mut largest = V::splat(0.0);
@@ -421,7 +421,7 @@ simd32_fn! {
     }
 
     /// Adds `g[m] · (Γ(x + s_m) / Γ(x) − base[m])` to `out[m]`. This is the contribution of one topic to the tempered
-    /// normaliser of a document, minus the contribution that the topic would have without words.
+    /// normaliser of a document, minus the topic's contribution for a document without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
         assert!(out.len().is_multiple_of(WIDTH));
@@ -436,7 +436,7 @@ simd32_fn! {
         }
     }
 
-    /// Computes `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds
+    /// Computes `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns with γ above
     /// `from`. The result is the tempered normaliser of a document minus the normaliser of a document without words.
     /// The ratios are interpolated between `knots`. If the list `active` of topics is empty, the columns are all topics
     /// in order.
@@ -467,8 +467,9 @@ simd32_fn! {
         }
     }
 
-    /// Returns the mean of s over a grid under r(s) ∝ exp(s · energy − tokens · c(s)). At the nodes, c is log(powers /
-    /// ratios), where `ratios` = Γ(total + s) / Γ(total) is interpolated between `knots`. `r` is scratch memory.
+    /// Returns the mean of s over a grid, where s has the distribution r(s) ∝ exp(s · energy − tokens · c(s)). At the
+    /// nodes, c is log(powers / ratios), where `ratios` = Γ(total + s) / Γ(total) is interpolated between `knots`. `r`
+    /// is scratch memory.
     pub(crate) fn mean_inverse<V>(
         powers: &[f32; WIDTH],
         total: f32,

@@ -2,14 +2,14 @@
 //!
 //! Let Elogθ_k = ψ(γ_k) − ψ(Σγ), and let τ be the inverse temperature. The responsibilities of a token of term v are
 //! φ_vk ∝ exp(τ (Elogθ_k + Elogβ_kv)), *without* the count n_v in the exponent, and γ_k = α + τ Σ_v n_v φ_vk (Mandt et
-//! al. 2016, supplement B.2). Eq. 19 of the supplement prints n_v in the exponent, but the model has one assignment per
-//! token. A factor that is common to all topics cancels, so t_k ∝ exp(τ ψ(γ_k)) needs one digamma function and one
-//! exponential per topic.
+//! al. 2016, supplement B.2). Eq. 19 of the supplement has n_v in the exponent, but this does not agree with the model.
+//! In the model, every token has its own assignment. Factors that are common to all topics cancel. Therefore t_k ∝
+//! exp(τ ψ(γ_k)) takes one digamma function and one exponential per topic.
 //!
 //! If a document does not use a topic, γ_k converges to α. For small α, the ratio of t_k to the largest t is then below
 //! the smallest single-precision number. Such topics never return, because the updates multiply by t_k. Once half of
-//! the topics have vanished, the solver packs the rows to the remaining topics. This changes no result and makes most
-//! iterations cheap.
+//! the topics have vanished, the solver copies the remaining topics of each row to a smaller array. This does not
+//! change results and makes most iterations cheap.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
@@ -95,8 +95,8 @@ pub(crate) struct Found {
     pub converged: bool,
     /// E_q[log p(w, z | θ, β)] in nats, if it was requested for a document with its own temperature.
     pub energy: f64,
-    /// E_q[log p(z | θ)] in nats, if the energy was requested for a document without its own temperature. The
-    /// contribution of the words is added for the whole batch.
+    /// E_q[log p(z | θ)] in nats, if the energy was requested for a document without its own temperature. The words'
+    /// contribution is computed for the whole batch at once.
     pub topic_energy: f64,
     /// The document's contribution to the bound at temperature 1/τ, if it was requested: τ E log p(w, z | θ, β) + H(z)
     /// − KL(q(θ) ‖ p(θ)).
@@ -110,15 +110,15 @@ pub(crate) struct Solver {
     pub t: Vec<f32>,
     pub gamma: Vec<f32>,
     pub alpha: Vec<f32>,
-    /// For each topic, the log probability that no token belongs to it. It is present if inference is collapsed and α
-    /// is learnt.
+    /// For each topic, the log probability that the document has no token of this topic. It is computed only if
+    /// inference is collapsed and α is learnt.
     absent: Vec<f32>,
     sums: Vec<f32>,
     norms: Vec<f32>,
     pub weights: Vec<f32>,
     log_t: Vec<f32>,
     r: Vec<f32>,
-    /// The topics to which the columns belong. An empty list means that the columns are all topics in order.
+    /// The topic of each column. If the list is empty, the columns are all topics in order.
     pub active: Vec<u32>,
     pub stride: usize,
 }
@@ -126,20 +126,21 @@ pub(crate) struct Solver {
 /// Largest weight of a word. Without this limit, the sums would be infinite for a word that no remaining topic
 /// explains.
 const LARGEST_WEIGHT: f32 = 1e33;
-/// Number of blocks of sweeps. After each block except the last, the document's temperature is inferred again.
+/// Number of blocks into which the sweeps are divided. After each block except the last, the document's temperature is
+/// inferred again.
 const HEAT_ROUNDS: usize = 4;
 const SWEEPS_A_ROUND: usize = 8;
-/// The smallest inverse temperature of a document. Below this value the padding would contribute to sums. Such a
-/// document would have hardly any influence in any case.
+/// The smallest inverse temperature of a document. Below this value, the padding would contribute to sums. The limit
+/// matters little, because a document with such a temperature has hardly any influence.
 const SMALLEST_INVERSE: f64 = 1e-3;
 /// A local temperature has converged when its inverse changes by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
 const WHOLE_SWEEPS: usize = 2;
-/// Upper limit for the share of a document's tokens that all omitted topics have together.
+/// All omitted topics together may have at most this share of a document's tokens.
 const UNUSED_SHARE: f64 = 0.1;
-/// Smallest number of columns for which omitting topics is worthwhile. With 100 topics it saves little and loses 0.005
-/// nats per word.
+/// Smallest number of columns for which omitting topics is worthwhile. With 100 topics, omitting topics saves little
+/// time and loses 0.005 nats per word.
 const PACKED_FROM: usize = 256;
 
 fn squeeze(rows: &mut Vec<f32>, kept: &[usize], old: usize, new: usize, padding: f32) {
@@ -292,11 +293,11 @@ impl Solver {
         found
     }
 
-    /// Makes the local step of collapsed inference, where the rows contain `E β / largest`. Writes the expected counts
-    /// n_v φ_vk.
+    /// Makes the local step of collapsed inference and writes the expected counts n_v φ_vk. The rows contain `E β /
+    /// largest`.
     ///
-    /// The term −φ_vk removes the share of the token itself from the count of its topic. This matters for documents of
-    /// a few dozen words. All tokens of a word share one φ.
+    /// The term −φ_vk removes the token itself from the count of its topic. This matters for documents with only a few
+    /// dozen words. All tokens of a word share one φ.
     pub fn solve_collapsed(
         &mut self,
         spec: &Spec,
@@ -398,9 +399,10 @@ impl Solver {
     /// Writes E[log θ_k] for each column, minus the value for a document without words: ψ(γ_k) − ψ(α_k). Returns ψ(Σγ)
     /// − ψ(Σα).
     ///
-    /// With collapsed inference, γ_k − α_k is the expectation of a random count. Most counts are 0, where the curvature
-    /// of ψ is large, so the expected count alone would act like many small counts. The function instead computes
-    /// P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)] (Teh, Newman and Welling 2007, Section 3).
+    /// With collapsed inference, γ_k − α_k is the expectation of a random count. Most counts are 0, and the curvature
+    /// of ψ is large there. Replacing the count by its expectation would therefore have the effect of many small
+    /// counts. The function instead computes P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)] (Teh, Newman and Welling 2007,
+    /// Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
         let (gamma, alpha) = (&self.gamma[..self.stride], &self.alpha[..self.stride]);
@@ -437,7 +439,7 @@ impl Solver {
         );
     }
 
-    /// Returns the shift for which t_k = exp(τ (E log θ_k − shift)).
+    /// Returns the shift in the formula t_k = exp(τ (E log θ_k − shift)).
     fn shift(&self, spec: &Spec, prior: &Prior, found: &Found) -> f64 {
         let total = prior.total + found.inverse * found.tokens;
         let gamma = &self.gamma[..self.columns(spec)];
@@ -516,10 +518,10 @@ impl Solver {
 
     /// Makes the local step of a document whose temperature is inferred.
     ///
-    /// The step begins with a few sweeps at the inverse temperature `first`, on the given rows `exp(first (Elogβ −
-    /// m))`. It then alternates between two updates: r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v
-    /// E[β_kv^s]), and sweeps at τ = Σ_m r_m s_m. The second term of the exponent contains an upper bound (by Jensen's
-    /// inequality) on the log normaliser of the tempered likelihood of N tokens. It is 0 at s = 1.
+    /// The step begins with a few sweeps at the inverse temperature `first`. `rows` contains `exp(first (Elogβ − m))`.
+    /// The step then alternates between two updates: r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v
+    /// E[β_kv^s]), and sweeps at τ = Σ_m r_m s_m. The second term of the exponent is an upper bound, by Jensen's
+    /// inequality, on the log normaliser of the tempered likelihood of N tokens. This term is 0 at s = 1.
     #[allow(clippy::too_many_arguments)]
     pub fn solve_local(
         &mut self,
@@ -579,7 +581,7 @@ impl Solver {
         found
     }
 
-    /// Converts the current γ to another inverse temperature, while the proportions of the tokens remain the same.
+    /// Converts the current γ to another inverse temperature. The proportions of the tokens do not change.
     fn reheat(&mut self, spec: &Spec, inverse: f64, tokens: f64) {
         let columns = self.columns(spec);
         let pairs = self.gamma[..columns].iter().zip(&self.alpha);
@@ -649,7 +651,7 @@ mod tests {
 
     const TOPICS: usize = 512;
 
-    /// Returns the rows of words that the first sixteenth of the topics use a hundred times as often as the other
+    /// Returns rows of words. The first sixteenth of the topics use these words a hundred times as often as the other
     /// topics.
     fn rows(words: usize) -> Vec<f32> {
         let mut stream = Stream::new(1, Purpose::new("rows of a test"), 0, 0);

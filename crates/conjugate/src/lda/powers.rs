@@ -1,13 +1,13 @@
 //! Computes Σ_v E[β_kv^s] for every topic. Local temperatures need λ only through these sums.
 //!
 //! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating this ratio for V terms, K topics and
-//! a hundred values of s would cost more than a pass over the data. It is smooth in both λ and s, which allows two
-//! interpolations:
+//! a hundred values of s would cost more than a pass over the data. Because the ratio is smooth in both λ and s, two
+//! interpolations are used instead:
 //!
 //! - f_s is evaluated only at knots of λ, sixteen per octave, and interpolated linearly between them. The interpolation
 //!   is exact at s = 0 and s = 1. For intermediate s, its relative error is below 1e-4.
 //! - Normalisers are computed at the [`nodes`], and their logarithms are interpolated between them. The sixteen nodes s
-//!   are denser towards 0, where the prior makes the normalisers steep.
+//!   are denser near 0, where the normalisers are steep because of the prior.
 
 use std::sync::OnceLock;
 
@@ -52,14 +52,14 @@ pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
 }
 
-/// A grid of inverse temperatures and the weights that interpolate from the nodes to the grid, padded to whole vectors.
-/// The interpolation is cubic in √s, in which the nodes are evenly spaced, and it is exact at the nodes.
+/// A grid of inverse temperatures, and weights for interpolating from the nodes to the grid. Both are padded to whole
+/// vectors. The interpolation is cubic in √s, because the nodes are evenly spaced in √s, and it is exact at the nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     given: InverseTemperatures,
     /// The inverse temperatures, with zeros in the padding.
     pub inverse: Vec<f32>,
-    /// Log prior probabilities log π. Where π is zero, and in the padding, they are very negative numbers.
+    /// Log prior probabilities log π. If π is zero, and in the padding, a large negative number replaces the logarithm.
     pub log_prior: Vec<f32>,
     pub weights: Vec<f32>,
 }
@@ -99,11 +99,11 @@ impl Grid {
     }
 }
 
-/// Number of low-order bits of a single-precision number that do not contribute to the number of its knot.
+/// The index of a knot is obtained from a single-precision number by dropping this many low-order bits.
 const SHIFT: u32 = 19;
-/// The number of the knot at λ = 2^-24, the smallest knot.
+/// The bits of the smallest knot, λ = 2^-24, after the shift.
 const FIRST: u32 = ((127 - 24) << 23) >> SHIFT;
-/// The number of the knot at λ = 2^40, the largest knot.
+/// The bits of the largest knot, λ = 2^40, after the shift.
 const LAST: u32 = ((127 + 40) << 23) >> SHIFT;
 const KNOTS: usize = (LAST - FIRST + 2) as usize;
 
@@ -123,7 +123,7 @@ impl Knots {
         Self { values }
     }
 
-    /// Returns the number of the knot below `x`, and the weight of the knot above it.
+    /// Returns the index of the knot below `x`, and the interpolation weight of the next knot.
     #[inline(always)]
     fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();
@@ -132,7 +132,7 @@ impl Knots {
         (j as usize, share)
     }
 
-    /// Returns the rows of the knots on either side of `x`, and the weight of the second row.
+    /// Returns the rows of the knots below and above `x`, and the interpolation weight of the second row.
     #[inline(always)]
     pub fn around(&self, x: f32) -> (&[f32], &[f32], f32) {
         let (j, share) = Self::locate(x);

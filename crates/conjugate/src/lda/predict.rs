@@ -10,8 +10,8 @@ use super::shard::{Lambda, WordRows};
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 
-/// The default stopping rule of predictions. It is stricter than the rule of training, where the next step corrects the
-/// errors of the previous one.
+/// The default stopping rule of predictions. It is stricter than the rule of training, because in training later steps
+/// correct the errors of earlier ones.
 pub const RULE: LocalRule = LocalRule {
     tolerance: 1e-4,
     max_iterations: 200,
@@ -67,8 +67,8 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Writes `E[θ]` of a document, which consists of K numbers that sum to 1, and returns the number of the document's
-    /// tokens that are in the topics' vocabulary. A document without such tokens receives the prior mean, α_k / Σα.
+    /// Writes `E[θ]` of a document, which consists of K numbers that sum to 1. Returns how many of the document's
+    /// tokens are in the vocabulary of the topics. A document without such tokens receives the prior mean, α_k / Σα.
     pub fn theta(&self, bag: &Bag, scratch: &mut PredictorScratch, out: &mut [f64]) -> f64 {
         let PredictorScratch {
             solver,
@@ -129,7 +129,7 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// Writes `E[θ]` of a document whose words are all known and are given by slots and counts. Returns the number of its
+/// Writes `E[θ]` of a document that contains only known words, given by slots and counts. Returns the number of its
 /// tokens.
 pub(super) fn means(
     spec: &Spec,

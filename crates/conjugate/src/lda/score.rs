@@ -1,7 +1,7 @@
 //! The predictive quality of topics on held-out words.
 //!
-//! The score of a held-out document depends only on the topics, the seed and the number of the document. Therefore this
-//! process or the shards may score the documents, in any partition.
+//! The score of a held-out document depends only on the topics, the seed and the number of the document. Therefore the
+//! documents may be scored by this process or by the shards, and may be divided among them in any way.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
@@ -26,7 +26,7 @@ const SPLIT: Purpose = Purpose::new("split of held-out words");
 pub struct Completion {
     /// Mean log predictive probability per scored word, in nats.
     pub log_predictive: f64,
-    /// Standard error of `log_predictive`, from the variation over documents.
+    /// Standard error of `log_predictive`, estimated from the variation between documents.
     pub standard_error: f64,
     /// Number of words that were scored.
     pub words: u64,
@@ -45,8 +45,8 @@ pub struct Score {
     pub words: f64,
 }
 
-/// Number of documents for which the rows of words are computed together. The row of a frequent word is then computed
-/// only once, and the memory remains small.
+/// Documents are scored in groups of this size. The row of a word is computed only once per group, and only the rows of
+/// one group are in memory.
 const TOGETHER: usize = 1024;
 
 const PIECE: usize = 16;
@@ -251,7 +251,7 @@ impl Scorer {
 }
 
 /// Splits the tokens of known terms into halves by a shuffle. Returns a bag of the first half (rounded down) and a list
-/// of the other tokens. Counts are rounded to integers. Both halves are empty if there are fewer than two tokens.
+/// of the other tokens. Counts are rounded to integers. If there are fewer than two tokens, both halves are empty.
 fn split(bag: &Bag, terms: usize, seed: u64, index: u64) -> (Bag, Vec<u32>) {
     let mut tokens = Vec::new();
     for (&term, &n) in bag.terms.iter().zip(&bag.counts) {

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::temper::Temper;
 
-/// The stopping rule of the coordinate ascent over one document's topic proportions.
+/// The rule that stops the coordinate ascent over a document's topic proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalRule {
     /// Tolerance of γ, as a share of the number of tokens in the document. The iteration stops when the absolute
     /// changes of all γ_k sum to less than this.
     pub tolerance: f64,
-    /// Largest number of iterations. The trace counts the documents that reach this number (`unconverged`).
+    /// Largest number of iterations. The field `unconverged` of the trace counts the documents that reach this number.
     pub max_iterations: usize,
 }
 
@@ -32,10 +32,10 @@ pub enum Inference {
     #[default]
     MeanField,
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
-    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, where n_k is the expected number of the document's tokens in topic k.
-    /// The method integrates out the proportions, so a topic with less than one token in a document keeps some weight,
-    /// whereas exp ψ would vanish. Unlike in that paper, n_k excludes the share of the token itself, as in batch CVB0
-    /// (Asuncion, Welling, Smyth and Teh 2009, Eq. 12).
+    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv. Here n_k is the expected number of the document's tokens in topic k.
+    /// The method integrates out the proportions. A topic with less than one token in a document therefore keeps some
+    /// weight, whereas mean-field inference, with exp ψ, would give it almost none. Unlike in that paper, n_k excludes
+    /// the share of the token itself, as in batch CVB0 (Asuncion, Welling, Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
 
@@ -53,10 +53,11 @@ impl Inference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// Random topics, in which λ is drawn from Gamma(100, 1/100) (Hoffman et al. 2013).
+    /// Random topics. The elements of λ are drawn from Gamma(100, 1/100) (Hoffman et al. 2013).
     #[default]
     Random,
-    /// The words of dissimilar documents, which are chosen by the rule with which k-means++ chooses centres.
+    /// Topics that consist of the words of dissimilar documents. The documents are chosen in the way that k-means++
+    /// chooses centres.
     Documents,
 }
 
@@ -85,7 +86,7 @@ pub struct LdaSettings {
     /// The method of local steps.
     #[serde(default, skip_serializing_if = "is_default")]
     pub inference: Inference,
-    /// The initialisation of the topics, which does not apply if the fit continues earlier topics.
+    /// The initialisation of the topics. It has no effect if the fit continues earlier topics.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
     /// The parameters α that the fit learns. It learns them by stochastic steps of Minka's fixed-point iteration after
@@ -116,8 +117,8 @@ pub struct LdaSettings {
     pub evaluations_per_pass: f64,
 }
 
-/// Returns whether a setting has the value that earlier versions used implicitly. Such a setting is not written, so
-/// that checkpoints of earlier versions can still be resumed.
+/// Returns whether a setting has its default value, which earlier versions without this setting always used. Such a
+/// setting is not written, so checkpoints of earlier versions can still be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }
@@ -155,7 +156,7 @@ impl LdaSettings {
         self.eta.unwrap_or(1.0 / self.topics as f64)
     }
 
-    /// Returns the step size of iteration `t`, counted from 0.
+    /// Returns the step size of iteration `t`. The first iteration has the number 0.
     pub fn step_size(&self, t: u64) -> f64 {
         (self.tau + t as f64).powf(-self.kappa)
     }

@@ -2,8 +2,8 @@
 //!
 //! Every share goes through four stages, each of which runs in parallel with a fixed division of the work. First, the
 //! solver reads the documents. Second, it computes the rows exp(τ(E log β − m)) of the share's words, where m_v is the
-//! largest value over topics. A factor that is common to all topics cancels from the responsibilities, and the
-//! subtraction of m keeps rare words from underflowing. Third, it solves the documents and stores their expected
+//! largest value over topics. Subtracting m prevents underflow for rare words. It does not change the responsibilities,
+//! because factors that are common to all topics cancel. Third, it solves the documents and stores their expected
 //! counts. Fourth, it sums the expected counts word by word, in the order of the documents.
 
 use std::sync::OnceLock;
@@ -30,7 +30,7 @@ struct Slot {
     slots: Vec<u32>,
     expected: Vec<f32>,
     /// For the other documents, one factor per word and one factor per column. An expected count is the product of
-    /// these two factors and of the element of the batch's row.
+    /// these two factors and the element of the batch's row.
     weights: Vec<f32>,
     t: Vec<f32>,
     active: Vec<u32>,
@@ -45,7 +45,7 @@ struct Slot {
 #[derive(Clone, Copy)]
 pub(crate) enum Lambda<'a> {
     Here(&'a [f32]),
-    /// Rows as bytes in the format of messages, which need not be aligned.
+    /// Rows as bytes in the format of messages. The bytes need not be aligned.
     Sent(&'a [[u8; 4]]),
 }
 
@@ -96,7 +96,7 @@ impl<'a> WordRows<'a> {
         }
     }
 
-    /// Writes E log β − m for a term and returns m. This method is for inference that is not collapsed.
+    /// Writes E log β − m for a term and returns m. This method must not be used with collapsed inference.
     fn logs(&self, term: u32, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
         let source = self.lambda.row(term as usize, self.stride, scratch);
         kernel::log_row(
@@ -267,8 +267,8 @@ impl ShardSolver {
             / inverse
     }
 
-    /// Adds the expected counts of the documents, word by word. If all documents have the same temperature, it
-    /// multiplies the factors of the documents.
+    /// Adds the expected counts of the documents, word by word. If all documents have the same temperature, the
+    /// expected counts are computed here from the documents' factors.
     fn collect(&mut self, stride: usize, factors: bool) {
         let (simd, rows) = (self.spec.simd, &self.rows);
         let (batch, starts, occurrences) = (&self.batch, &self.starts, &self.occurrences);
@@ -347,7 +347,7 @@ impl ShardSolver {
         sums
     }
 
-    /// Solves the documents with the indices in `batch`, and returns their part of the batch's results. `lambda`
+    /// Runs the local steps of the documents in `batch`, and returns their part of the batch's results. `lambda`
     /// contains the rows of the global parameters.
     pub fn part(
         &mut self,

@@ -1,10 +1,10 @@
 //! The local steps of a batch, computed shard by shard in this process or in other processes.
 //!
-//! The number of shards is determined by the corpus and not by the number of machines. In every step, each shard solves
-//! its share of the batch and returns a [`Part`] with statistics, sums and bounds. A part is a pure function of
-//! documents, global parameters and the share ([`shard_step`]). The parts are added along a fixed binary tree of
-//! shards, so the bits of the sum depend only on the shards. They do not depend on the workers, on the order of the
-//! answers, or on repeated requests. Scores of held-out documents need no tree, because each score is a separate number
+//! The number of shards depends on the corpus and not on the number of machines. In every step, each shard solves its
+//! share of the batch and returns a [`Part`] with statistics, sums and bounds. A part is a pure function of documents,
+//! global parameters and the share ([`shard_step`]). The parts are added along a fixed binary tree of shards, so the
+//! bits of the sum depend only on the shards. They do not depend on the workers, on the order of the answers, or on
+//! repeated requests. Scores of held-out documents need no tree, because each score is a separate number
 //! ([`score_step`]). The driver does everything else: the order of documents, temperatures, the global step, the trace
 //! and checkpoints. [`Shards`] is the interface, and [`LocalShards`] implements it in this process. Other
 //! implementations call [`block_step`] and [`score_step`] on the output of [`Ask::encode`].
@@ -52,7 +52,7 @@ pub trait Shards {
     /// Fails with the reason if a shard does not answer. In that case the step has no effect.
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
 
-    /// Takes back a part that is no longer needed, to reuse its memory.
+    /// Takes back a part that is no longer needed, so that its memory can be reused.
     fn done(&mut self, _part: Part) {}
 
     /// Scores the first `count` held-out documents in order, at the global parameters of `ask`.
@@ -84,7 +84,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// Calls `found` with the part of each shard in the order of the shards, as soon as the part is ready.
+    /// Calls `found` with the part of each shard as soon as the part is ready, in the order of the shards.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -140,8 +140,8 @@ pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
         .collect()
 }
 
-/// Divides a batch among the shards. Returns the share of each shard in the order of the batch, and the position in the
-/// batch of each document, one shard after another.
+/// Divides a batch among the shards. Returns the share of each shard, in the order of the batch. Also returns the
+/// documents' positions in the batch, one shard after another.
 pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut shares = vec![Vec::new(); ends.len()];
     let mut positions = vec![Vec::new(); ends.len()];
@@ -172,15 +172,15 @@ impl Spare {
         }
     }
 
-    /// Takes back a part that is no longer needed, to reuse its memory.
+    /// Takes back a part that is no longer needed, so that its memory can be reused.
     pub fn done(&mut self, part: Part) {
         self.put(part.statistics);
     }
 }
 
-/// The sum over the tree of the parts of shards, or of blocks of shards, which arrive in sequence. All blocks have the
-/// same size, which is a power of two, except that the last block may be shorter. Blocks are added in the same order as
-/// their shards would be. For S parts, at most log S sums are stored at a time.
+/// Adds the parts of shards, or of blocks of shards, along the tree as they arrive in sequence. All blocks have the
+/// same size, but the last block may be shorter. The size is a power of two. Adding blocks has the same result as
+/// adding their shards one by one. For S parts, at most log₂ S sums are stored at a time.
 #[derive(Default)]
 pub(crate) struct Sum {
     /// The sums of adjacent parts, each with the height of its node in the tree. The heights are in decreasing order.
@@ -364,8 +364,8 @@ impl Ask<'_> {
     }
 }
 
-/// Returns the number of shards per block for a given number of workers. The result is a power of two. It minimises the
-/// number of shards of the busiest worker, and is the largest such power, because each block costs a message.
+/// Returns the number of shards per block for a given number of workers. The result is a power of two that minimises
+/// the number of shards of the busiest worker. Among such powers it is the largest, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -375,8 +375,8 @@ pub fn block_size(shards: usize, workers: usize) -> usize {
     best.unwrap_or(1)
 }
 
-/// Evaluates a block of shards for a request that [`Ask::encode`] wrote, and returns the sum of the parts of their
-/// shares. The same arguments give bitwise identical results on every machine.
+/// Runs the local steps of a block of shards, as requested by the output of [`Ask::encode`], and returns the sum of the
+/// shards' parts. The same arguments give bitwise identical results on every machine.
 ///
 /// # Errors
 /// Fails if the bytes have another format or vocabulary, or if they require instructions that this machine lacks.
@@ -426,7 +426,7 @@ impl BlockMemory {
             .insert(kept.unwrap_or_else(|| ShardSolver::new(terms, spec)))
     }
 
-    /// Takes back a part that is no longer needed, to reuse its memory.
+    /// Takes back a part that is no longer needed, so that its memory can be reused.
     pub fn done(&mut self, part: Part) {
         if let Some(solver) = &mut self.0 {
             solver.spare.done(part);

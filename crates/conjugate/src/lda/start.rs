@@ -1,11 +1,11 @@
 //! Initial topics that consist of the words of dissimilar documents.
 //!
 //! Topics that start out similar remain similar. If all topics start at the mean of the corpus with a little noise, a
-//! few of them attract all words before the others develop. Therefore each topic starts at a neighbourhood of
-//! documents. Documents are drawn from a sample with a probability that grows with their distance from the
-//! neighbourhoods that were already chosen, as in k-means++ (Arthur and Vassilvitskii 2007). The documents nearest to
-//! the drawn document, and then those nearest to their mean, provide the words of a topic. Distances are based on the
-//! cosine between log counts that are weighted by log inverse document frequency.
+//! few of them attract all words before the others develop. Therefore each topic starts from the words of a
+//! neighbourhood of documents. As in k-means++ (Arthur and Vassilvitskii 2007), documents far from all previous
+//! neighbourhoods are drawn from a sample with a larger probability. The documents nearest to the drawn document have a
+//! mean, and the documents nearest to this mean provide the words of a topic. Distances are based on the cosine between
+//! log counts that are weighted by log inverse document frequency.
 
 use jensen_math::rng::{Purpose, Stream, permutation};
 use rayon::prelude::*;
@@ -70,7 +70,7 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
     (bags, points)
 }
 
-/// An index of the points by term. A centre has few terms, and points without common terms cost nothing.
+/// An index of the points by term. A centre has only a few terms, and points that share no term with it cost nothing.
 struct Index {
     /// The offset of each term's points, followed by the total number of points.
     starts: Vec<usize>,
@@ -165,7 +165,7 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
         .collect()
 }
 
-/// Returns initial topics. Their total number of tokens is that of the documents.
+/// Returns initial topics. They have as many tokens in total as the documents.
 pub(crate) fn of_documents(
     documents: &dyn Documents,
     alpha: Vec<f64>,

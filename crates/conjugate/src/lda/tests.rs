@@ -1,4 +1,4 @@
-//! Compares topic models with a slow implementation in double precision that shares no code with the fast one.
+//! Compares topic models with a slow, independent implementation in double precision.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;

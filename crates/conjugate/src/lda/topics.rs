@@ -4,7 +4,7 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use super::settings::Inference;
 
-/// The fitted distribution q(β), in which topic k has the distribution Dirichlet(λ_k·).
+/// The fitted distribution q(β). Topic k has the distribution Dirichlet(λ_k·).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topics {
     /// Number K of topics.

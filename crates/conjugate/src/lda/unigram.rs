@@ -1,4 +1,4 @@
-//! The unigram model, which has a single topic for all documents and serves as a baseline.
+//! The unigram model, a baseline with a single topic for all documents.
 
 use jensen_math::special::lgamma;
 
@@ -23,8 +23,8 @@ pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     }
 }
 
-/// Computes two bounds for a single topic, in nats: the log evidence of a model with one topic, and the bound of a
-/// model with several topics of which one contains all words.
+/// Computes two bounds for a single topic, in nats. The first is the log evidence of a model with one topic. The second
+/// is the bound of a model with several topics if one of them contains all words.
 pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plain {
     let (eta, counts) = (settings.eta(), counts(documents));
     let (words, total) = (counts.len() as f64 * eta, counts.iter().sum::<f64>());

@@ -1,21 +1,21 @@
-//! Estimates the correlations of a prior from the data.
+//! Estimates the correlation matrix of a prior from the data.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
 use jensen_math::reduce::dot;
 
-/// The weights of independence that are tried are 10^(−k/2), with k from 0 to this number. With the smallest weight,
-/// 10⁻¹⁰, a direction in which standardised rows have no spread has a standard deviation of 10⁻⁵, which is far above
-/// rounding error.
+/// The weights of the identity matrix that are tried are 10^(−k/2), with k from 0 to this number. The smallest weight
+/// is 10⁻¹⁰. With this weight, a direction without any spread in standardised rows has a standard deviation of 10⁻⁵,
+/// which is far above rounding error.
 const FINEST: i32 = 20;
 
 /// Computes the matrix (1 − w) R + w I row by row, where R is the correlation matrix of the complete rows. `rows`
-/// contains rows of `dim` numbers. The weight w maximises the mean log density of a row under the normal distribution
-/// that the other rows give (Hoffbeck and Landgrebe, Covariance matrix estimation and classification with limited
-/// training data, 1996, Eq. 12 and 17, with this mixture only).
+/// contains rows of `dim` numbers. The weight w maximises the mean leave-one-out log density. The density of each row
+/// is that of the normal distribution estimated from the other rows (Hoffbeck and Landgrebe, Covariance matrix
+/// estimation and classification with limited training data, 1996, Eq. 12 and 17, with this mixture only).
 ///
-/// With few rows, w is near 1. If columns nearly determine each other and there are many rows, w is as small as the
-/// variance that remains in each column given the others.
+/// With few rows, w is near 1. With many rows whose columns nearly determine each other, w is about as small as the
+/// variance of a column given the others.
 pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
     let complete = rows
         .chunks_exact(dim.max(1))
@@ -72,10 +72,10 @@ fn weight(dim: usize, rows: &[f64], correlation: &[f64]) -> f64 {
     best.0
 }
 
-/// Computes the sum over rows of the log density of a row under the normal distribution that the other rows give, in
-/// nats. The computation uses squared coordinates along the eigenvectors. The covariance of the n rows other than x is
-/// (n S − n/(n − 1) x xᵀ)/(n − 1). This is a rank-one update, so its determinant and inverse have closed forms
-/// (Hoffbeck and Landgrebe, Eq. 20).
+/// Computes the sum of the rows' leave-one-out log densities, in nats. Each row's density is that of the normal
+/// distribution estimated from the other rows. `squares` contains the rows' squared coordinates along the eigenvectors.
+/// The covariance of the n rows other than x is (n S − n/(n − 1) x xᵀ)/(n − 1). This is a rank-one update, so its
+/// determinant and inverse have closed forms (Hoffbeck and Landgrebe, Eq. 20).
 fn left_out(squares: &[f64], values: &[f64], weight: f64) -> f64 {
     let dim = values.len().max(1);
     let n = (squares.len() / dim) as f64;

@@ -52,7 +52,7 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
-    /// Returns the size of a point, which is 0 if none of its values is known.
+    /// Returns the size of a point. The size is 0 if all values of the point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -154,12 +154,12 @@ pub struct Poissons {
     data: Vec<f64>,
 }
 
-/// Shape of the prior of a rate. The mean of the prior is the mean of the column. One half is the shape of the Jeffreys
-/// prior. With it, the prior has a standard deviation of 1.4 times its mean and counts as half a row.
+/// Shape of the prior of a rate, whose mean is the mean of the column. One half is the shape of the Jeffreys prior.
+/// With this shape, the prior has a standard deviation of 1.4 times its mean and as much weight as half a row.
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
-    /// Creates components over rows of `dim` counts, with NaN for missing counts. The prior is estimated from these
+    /// Creates components over rows of `dim` counts, where NaN marks a missing count. The prior is estimated from these
     /// rows.
     pub fn new(dim: usize, data: Vec<f64>) -> Self {
         let columns = ColumnMoments::of(dim, &data);
@@ -194,7 +194,7 @@ impl Components for Poissons {
         self.data.len() / self.dim
     }
 
-    /// Returns the size of a point, which is 0 if none of its values is known.
+    /// Returns the size of a point. The size is 0 if all values of the point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -223,8 +223,9 @@ impl Components for Poissons {
     }
 
     /// Sums outwards from the mode until a term is negligible. If the distribution is wide and far from zero, the sum
-    /// takes only points that are a sixteenth of a standard deviation apart. The sum and the trapezoidal rule then
-    /// agree to all digits, because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
+    /// is replaced by the trapezoidal rule with steps of a sixteenth of a standard deviation. Both agree to all digits,
+    /// because the rule and the sum differ from the integral by at most about exp(−2π²·16²) (Poisson's summation
+    /// formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         if s == 0.0 {
             return f64::INFINITY;
@@ -309,7 +310,7 @@ impl Components for Categoricals {
         self.data.len() / (self.starts.len() - 1)
     }
 
-    /// Returns the size of a point, which is 0 if none of its values is known.
+    /// Returns the size of a point. The size is 0 if all values of the point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }

@@ -1,10 +1,10 @@
-//! The factorial mixture, in which a point is the sum of its active factors and noise.
+//! The factorial mixture. Each point is the sum of its active factors and noise.
 //!
-//! The model is x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I) and ε_n ~ N(0, σ_n I), where σ_n
-//! and σ_μ are variances (Ghahramani 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint
-//! normal posterior with a K × K precision that all dimensions share. A q(M) of this form is the exact optimum for
-//! given q(z). The reference that the paper gives for the updates uses a q(μ) that factorises over k, which
-//! [`FactorialMixture::independent`] selects.
+//! The model is x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I) and ε_n ~ N(0, σ_n I) (Ghahramani
+//! 1995; Mandt et al. 2016, Eq. 12). σ_n and σ_μ are variances. Given the assignments, the factors have a joint normal
+//! posterior with the same K × K precision in all dimensions. For given q(z), the optimal q(M) has this form. The
+//! reference that the paper cites for the updates instead uses a q(μ) that factorises over k.
+//! [`FactorialMixture::independent`] selects this restriction.
 
 use std::ops::Range;
 
@@ -38,8 +38,8 @@ pub enum FactorialStart {
     /// Draws of the factors from their prior, as in the paper.
     #[default]
     Prior,
-    /// Residuals of points after the previous factors. The points are chosen by the rule with which k-means++ chooses
-    /// centres.
+    /// Residuals of points that remain after the previous factors. The points are chosen in the way that k-means++
+    /// chooses centres.
     Points,
 }
 
@@ -115,8 +115,8 @@ impl FactorialMixture {
         Self { start, ..self }
     }
 
-    /// Restricts q to the form q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q, and the
-    /// precisions A_kk. These precisions are too large where factors share points.
+    /// Restricts q to the form q(μ) = Π_k q(μ_k). The best such q has the same means A⁻¹B as the joint q, and its
+    /// precisions are A_kk. These precisions are too large for factors that are active in the same points.
     #[must_use]
     pub fn independent(self) -> Self {
         Self {
@@ -125,9 +125,9 @@ impl FactorialMixture {
         }
     }
 
-    /// Returns the variance of the noise under q: E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points. If q is
-    /// near the posterior of a well-specified model, the result is near the noise variance, because posterior
-    /// expectations of the squared noise average to this variance.
+    /// Returns the variance of the noise under q: E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, averaged over points. On
+    /// average, the posterior expectation of the squared noise equals the noise variance. The result is therefore close
+    /// to the noise variance if the model is well specified and q is close to the posterior.
     pub fn noise(&self, lambda: &[f64]) -> f64 {
         let expected = self.blocks.expectations(lambda);
         let distances: Vec<f64> = (0..self.points())
@@ -155,10 +155,10 @@ impl FactorialMixture {
         distance
     }
 
-    /// Draws factors from the prior, and shortens them so that a point that is two standard deviations along a factor
-    /// is halfway to the factor. In many dimensions, draws from the prior are far from all points. Without this step no
-    /// factor would ever be active, and all would stay 0. A few points with little noise can still turn off all
-    /// factors.
+    /// Draws factors from the prior and shortens them. After this, a point that is two standard deviations along a
+    /// factor is halfway to the factor. In many dimensions, draws from the prior are far from all points, so without
+    /// this step all factors would remain inactive. With only a few points and little noise, all factors may still
+    /// become inactive.
     fn draws(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let deviation = self.settings.factor_variance.sqrt();
@@ -313,7 +313,7 @@ impl ConjugateModel for FactorialMixture {
 
     /// Tempers the whole density, including the normaliser of the noise: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
     /// σ_n) − log s). Supplement C of the paper does not temper the normaliser of the noise. Here both the energy and
-    /// this function include it, so r is the same.
+    /// this function include this normaliser, so its effects on r cancel.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();
@@ -326,19 +326,19 @@ impl ConjugateModel for FactorialMixture {
     }
 }
 
-/// Starts the factors from points, one factor at a time. A point is drawn with a probability that grows with its
-/// residual under the factors so far, beyond the noise, as in k-means++ (Arthur and Vassilvitskii 2007). The residual
-/// of this point becomes the next factor. The factor is then replaced by the average residual of the points that it
-/// improves.
+/// Starts the factors from points, one factor at a time. As in k-means++ (Arthur and Vassilvitskii 2007), points with
+/// large residuals under the previous factors are drawn with a larger probability. Only the part of a residual that
+/// exceeds the noise counts. The residual of the drawn point becomes the next factor. This factor is then replaced by
+/// the average residual of the points that it explains better.
 ///
 /// If the factors start at random, one factor often covers two images. In trials with 2 000 points of eight images (as
-/// in Figure 4 of the tempering paper), none of 20 random starts found all images within 120 iterations, whereas 12 of
-/// 20 starts from points did.
+/// in Figure 4 of the tempering paper), none of 20 random starts found all images within 120 iterations. Of 20 starts
+/// from points, 12 did.
 struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
     /// The activation probabilities of the factors so far, one row per factor.
     on: Vec<Vec<f64>>,
-    /// The inner products of the factors so far with the points, in the same layout.
+    /// The inner products between the factors so far and the points, in the same layout.
     dots: Vec<Vec<f64>>,
     found: Vec<Vec<f64>>,
 }

@@ -18,8 +18,8 @@ pub enum Covariance {
 }
 
 /// The prior of Gaussian components, relative to the data. Its mean is the mean of the data, and its variances are
-/// shares of the variances of the data. It has no correlations, unless they are estimated from rows
-/// ([`Gaussians::with_correlation_of`]).
+/// fractions of the variances of the data. By default it has no correlations. [`Gaussians::with_correlation_of`]
+/// estimates them from rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianPrior {
     /// Weight of the prior mean, expressed as a number of points.
@@ -27,8 +27,9 @@ pub struct GaussianPrior {
     /// The variance within a component, as a share of the column's variance. It is the inverse of the expected
     /// precision.
     pub variance: f64,
-    /// Weight of the prior variance, expressed as a number of points. It is twice the shape of the gamma distribution
-    /// of a precision. For a Wishart distribution, the degrees of freedom are this weight plus the dimension minus one.
+    /// Weight of the prior variance, expressed as a number of points. The gamma distribution of a precision has half of
+    /// this weight as its shape. For a Wishart distribution, the degrees of freedom are this weight plus the dimension
+    /// minus one.
     pub variance_weight: f64,
 }
 
@@ -42,7 +43,7 @@ impl Default for GaussianPrior {
     }
 }
 
-/// Gaussian components over rows of real numbers, in which NaN marks a value that is missing at random.
+/// Gaussian components over rows of real numbers. NaN marks a value that is missing at random.
 ///
 /// Inference integrates out missing values. If columns are independent given the component, missing values have no
 /// effect. Otherwise, q contains a normal distribution of a point's missing values for each component.
@@ -76,7 +77,7 @@ impl Gaussians {
         Self::with_columns(covariance, data, &columns, weights)
     }
 
-    /// Creates components over `data`, with the prior for columns that have these moments.
+    /// Creates components over `data`. The prior is computed from the given moments of the columns.
     pub fn with_columns(
         covariance: Covariance,
         data: Vec<f64>,
@@ -109,9 +110,9 @@ impl Gaussians {
         Self { log_scales, ..self }
     }
 
-    /// Adds prior correlations of full covariance matrices. They are estimated from rows, and leave-one-out densities
-    /// determine how far they are shrunk. If a linear combination of columns has a small conditional variance in the
-    /// data, it then also has a small one in the prior.
+    /// Adds correlations to the prior of full covariance matrices. They are estimated from `rows`, and leave-one-out
+    /// densities determine how much they are shrunk. A column that the other columns nearly determine in the data then
+    /// also has a small conditional variance under the prior.
     #[must_use]
     pub fn with_correlation_of(self, rows: &[f64]) -> Self {
         match self.covariance {
@@ -123,7 +124,7 @@ impl Gaussians {
         }
     }
 
-    /// Returns the same components with the same prior over other rows, such as held-out data.
+    /// Returns components with the same prior over other rows, such as held-out data.
     pub fn with_data(&self, data: Vec<f64>) -> Self {
         Self {
             covariance: self.covariance,
@@ -213,7 +214,7 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
-    /// Returns the size of a point, which is 0 if none of its values is known.
+    /// Returns the size of a point. The size is 0 if all values of the point are missing.
     fn size(&self, point: usize) -> f64 {
         let known = self.row(point).iter().any(|x| !x.is_nan());
         f64::from(u8::from(known))
@@ -379,7 +380,7 @@ impl Components for Gaussians {
         })
     }
 
-    /// Computes the density of a multivariate Student t distribution, marginalised to the known columns.
+    /// Computes the log density of the known columns, which have a multivariate Student t distribution.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         if self.covariance == Covariance::Diagonal {
             return None;
@@ -431,14 +432,15 @@ impl Components for Gaussians {
     }
 
     /// Merged components with their own variances explain the whole spread of the data, and they remain merged at every
-    /// temperature above 1. In a trial with three clusters in one dimension, minibatch fits reached −904 nats after 30
-    /// passes with a share of 0.9, −919 with a share of 0.5, and −913 without a share. Batch fits gave the same
-    /// ranking.
+    /// temperature above 1. In a trial with three clusters in one dimension, minibatch fits with a share of 0.9 reached
+    /// −904 nats after 30 passes. With a share of 0.5 they reached −919 nats, and without a share −913 nats. Batch fits
+    /// gave the same ranking.
     fn lean(&self) -> f64 {
         0.9
     }
 
-    /// Precisions near 0 have so much prior mass that the tempered likelihood of many points is not integrable.
+    /// Under the prior, precisions near 0 have so much mass that the tempered likelihood of many points is not
+    /// integrable.
     fn partition_is_finite(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! Hidden Markov models, whose states emit rows in the same way as components of any kind. A data point is a whole
-//! sequence, and its local step is the forward–backward algorithm.
+//! Hidden Markov models. Their states emit rows, and the distribution of the rows may be that of any mixture component.
+//! A data point is a whole sequence, and its local step is the forward–backward algorithm.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub struct HiddenMarkov<C> {
     blocks: Blocks,
 }
 
-/// The marginals of the last sequence for which a local step was made.
+/// The marginals of q for the sequence of the last local step.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
     /// The marginals q(z_t = k), with one row per step.
@@ -52,7 +52,7 @@ impl ChainScratch {
         zeros(&mut self.transitions, k * k);
     }
 
-    /// Makes the forward pass, in which each row is normalised. Returns the sum of the logarithms of the normalisers.
+    /// Makes the forward pass and normalises each row. Returns the sum of the logarithms of the normalisers.
     fn forward(&mut self, begin: &[f64], next: &[f64]) -> f64 {
         let k = begin.len();
         let mut log_scale = 0.0;
@@ -170,8 +170,8 @@ impl<C: Components> HiddenMarkov<C> {
         })
     }
 
-    /// Returns the number of states k of chains whose natural parameters are `lambda`. The length of λ is k + k² + k ·
-    /// (parameters of a state).
+    /// Returns the number of states k of chains whose natural parameters are `lambda`. λ has k + k² + k · (parameters
+    /// of a state) elements.
     pub fn states_of(emissions: &C, lambda: &[f64]) -> usize {
         let prior = emissions.prior();
         let width: usize = prior.iter().map(|(family, _)| family.len()).sum();
@@ -201,8 +201,8 @@ impl<C: Components> HiddenMarkov<C> {
             .collect()
     }
 
-    /// Returns the most probable path of states under q for a sequence, by Viterbi's algorithm. q is proportional to
-    /// the exponential of the expected log density with the expectations `expected`.
+    /// Computes the most probable path of a sequence's states under q by Viterbi's algorithm. q is proportional to the
+    /// exponential of the expected log density, where `expected` contains the expectations of t(β).
     pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
         let k = self.k;
         let (first, last) = (self.starts[point], self.starts[point + 1]);
@@ -300,8 +300,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         self.emissions.lean()
     }
 
-    /// Returns ranges that contain only the emissions. Therefore states with equal emissions count as one state,
-    /// whatever their transitions are.
+    /// Returns ranges that contain only the emissions. States with equal emissions therefore count as equal even if
+    /// their transitions differ.
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()
@@ -396,7 +396,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     }
 }
 
-/// Returns the index of the largest number, or the first such index if several are equal.
+/// Returns the index of the largest number. If several numbers are equally large, returns the index of the first.
 fn largest(numbers: impl Iterator<Item = f64>) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
     for (i, x) in numbers.enumerate() {

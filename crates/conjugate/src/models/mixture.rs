@@ -1,4 +1,4 @@
-//! Mixtures over components of any kind, whose weights have a symmetric Dirichlet prior.
+//! Mixtures of components of any kind. The mixture weights have a symmetric Dirichlet prior.
 
 use std::ops::Range;
 
@@ -55,12 +55,12 @@ pub trait Components: Sync {
     /// Returns `E[log p(x | component)]` if `t` is `E[t]`, and log p(x | component) if `t` is a value of t.
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
-    /// Adds `weight` · T(x), for the initialisation of components. Missing values that do not drop out are replaced by
-    /// a guess.
+    /// Adds `weight` · T(x), for the initialisation of components. If missing values have an effect on the density,
+    /// they are replaced by guesses.
     fn add(&self, point: usize, weight: f64, out: &mut [f64]);
 
     /// Integrates out the missing values of a point at an inverse temperature, and appends E[T(x)] under their
-    /// distribution to `statistics`. Returns `None` if no values are missing, or if missing values drop out of
+    /// distribution to `statistics`. Returns `None` if no values are missing, or if missing values have no effect on
     /// [`log_density`](Self::log_density) and [`add`](Self::add).
     fn complete(
         &self,
@@ -73,18 +73,18 @@ pub trait Components: Sync {
         None
     }
 
-    /// Returns log ∫ p(x | component) q(component), in nats. Components implement this method if a(λ + T(x)) is
-    /// unavailable because of missing values, or if a(λ + T(x)) is slower.
+    /// Returns log ∫ p(x | component) q(component), in nats. Components implement this method if a(λ + T(x)) cannot be
+    /// computed because of missing values, or if this method is faster.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         let _ = (lambda, point);
         None
     }
 
-    /// Returns log ∫ p(x | component)^s dx for a point of size `size`, where `t` is a value of the statistics'
-    /// coefficients.
+    /// Returns log ∫ p(x | component)^s dx for a point of size `size`, where `t` contains the coefficients of the
+    /// statistics.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// Returns the effect of the data's units on the bound (see [`ConjugateModel::log_jacobian`]).
+    /// Returns the amount that the units of the data add to the bound (see [`ConjugateModel::log_jacobian`]).
     fn log_jacobian(&self) -> f64 {
         0.0
     }
@@ -105,12 +105,12 @@ pub trait Components: Sync {
 pub struct Completed {
     /// The integral log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
     pub log_integral: f64,
-    /// The mean of E[log p(x | component)] over the missing values. The density of their distribution is proportional
-    /// to the integrand of `log_integral`.
+    /// The mean of E[log p(x | component)] over the missing values. Their density is proportional to the integrand of
+    /// `log_integral`.
     pub energy: f64,
 }
 
-/// Several models can refer to the same components and data.
+/// A reference is enough, so several models can share components and data.
 impl<C: Components> Components for &C {
     fn name(&self) -> &'static str {
         (**self).name()
@@ -191,12 +191,13 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Returns initial natural parameters for `k` components. Each component combines the prior with an equal share of the
-/// data. One point represents half of this share, and the average point represents the other half.
+/// Returns initial natural parameters for `k` components. Each component combines the prior with statistics that have
+/// the weight of an equal share of the data. Half of this weight goes to one point, and the other half goes to the
+/// average point.
 ///
-/// The point of the first component is arbitrary. The probability of drawing a further point is proportional to the
-/// amount by which its log density, under the components before it, is below that of the most likely point. For
-/// Gaussian components, this is the initialisation of k-means++ (Arthur and Vassilvitskii 2007).
+/// The point of the first component is arbitrary. For each further component, each point has a log density under the
+/// previous components. The probability of drawing a point is proportional to the largest of these log densities minus
+/// that of the point. For Gaussian components, this is the initialisation of k-means++ (Arthur and Vassilvitskii 2007).
 pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
     let n = components.points();
     let share = n as f64 / k as f64;
@@ -333,8 +334,8 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
-/// Computes log ∫ p(x | component) q(component) for a point, in nats. It is a(λ + T(x)) − a(λ), plus a term that does
-/// not depend on the component. `before` contains a(λ) and ∇a(λ).
+/// Computes log ∫ p(x | component) q(component) for a point, in nats. The integral is a(λ + T(x)) − a(λ) plus a term
+/// that is the same for all components. `before` contains a(λ) and ∇a(λ).
 fn after<C: Components + ?Sized>(
     components: &C,
     families: &[ExponentialFamily],
@@ -380,7 +381,7 @@ struct PredictiveComponent {
 impl<C: Components> Predictive<'_, C> {
     /// Returns log `E[π_k]` + log ∫ p(x | β_k) q(β_k) for every component, in nats, at a point of the mixture's data.
     ///
-    /// For conjugate families the integral is a(λ + T(x)) − a(λ), up to a term that does not depend on the component.
+    /// For conjugate families, the integral is a(λ + T(x)) − a(λ) plus a term that is the same for all components.
     pub fn at(&self, point: usize) -> Vec<f64> {
         if self.data.size(point) == 0.0 {
             return self.components.iter().map(|c| c.log_weight).collect();

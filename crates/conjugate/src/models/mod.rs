@@ -1,5 +1,5 @@
-//! The conjugate models. Each file defines one model, or one kind of component, with its priors, local step, statistics
-//! and tempered normaliser. The drivers and the temperature policies are in other modules.
+//! The conjugate models. Each file defines one model or one kind of component. A definition consists of priors, a local
+//! step, statistics and a tempered normaliser. The drivers and the temperature policies are in other modules.
 
 mod correlation;
 mod discrete;

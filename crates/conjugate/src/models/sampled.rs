@@ -1,4 +1,4 @@
-//! Components whose points are in other processes, with a sample of the points in memory.
+//! Components for points that are in other processes. A sample of the points is in memory.
 
 use jensen_math::rng::Stream;
 
@@ -7,27 +7,27 @@ use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
-/// Components over many points. They contain the data that starts and temperatures need, and refer to the shards that
-/// run the local steps.
+/// Components over many points. They contain the data from which starts and temperatures are computed, and refer to the
+/// shards that run the local steps.
 pub struct Sampled<'a, C> {
-    /// Components over the points of [`sample`], with the prior that all points give.
+    /// Components over the points of [`sample`]. Their prior is computed from all points.
     pub sample: &'a C,
     /// The total number of points.
     pub points: usize,
-    /// The statistics Σ T(x) over all points. Missing values are filled in as for starts.
+    /// The statistics Σ T(x) over all points. Missing values are replaced by guesses, as for starts.
     pub totals: Vec<f64>,
     /// The distinct sizes of points, each with the number of points that have it (see
     /// [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes)).
     pub sizes: Vec<(f64, f64)>,
-    /// The effect of the data's units on the bound (see
+    /// The amount that the units of the data add to the bound (see
     /// [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian)).
     pub log_jacobian: f64,
     /// The shards that run the local steps.
     pub shards: &'a dyn PointShards,
 }
 
-/// Returns the points from which the start with this seed is chosen, or `None` if it is chosen from all points. Other
-/// starts of the same run use the same points.
+/// Returns the points from which the start with this seed is chosen. Returns `None` if it is chosen from all points.
+/// Other starts of the same run are chosen from the same points.
 pub fn sample(points: usize, seed: u64) -> Option<Vec<usize>> {
     looked_at(points, &mut start_stream(seed))
 }

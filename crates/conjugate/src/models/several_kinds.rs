@@ -53,7 +53,7 @@ impl Components for SeveralKinds {
         self.kinds[0].points()
     }
 
-    /// Returns the size of a point, which is 0 if none of its values is known.
+    /// Returns the size of a point. The size is 0 if all values of the point are missing.
     fn size(&self, point: usize) -> f64 {
         let sizes = self.kinds.iter().map(|kind| kind.size(point));
         sizes.fold(0.0, f64::max)

@@ -1,4 +1,5 @@
-//! Comparisons of models with enumeration, of batch ascent with its guarantee, and of policies with each other.
+//! Tests that compare models with enumeration and policies with each other, and that check the guarantee of batch
+//! ascent.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::log_sum_exp_slice;
@@ -75,7 +76,7 @@ fn factors(n: usize) -> FactorialMixture {
     FactorialMixture::new(settings, 4, data).unwrap()
 }
 
-/// Draws pictures of four by four pixels with eight lines, each of which is active in a fifth of the pictures.
+/// Draws pictures of four by four pixels that show some of eight lines. Each line is active in a fifth of the pictures.
 fn lines(n: usize) -> FactorialMixture {
     let mut s = stream(4);
     let mut data = Vec::new();

@@ -43,7 +43,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Beta distribution with mean inv_logit(η) and a total of `precision` in both exponents.
+    /// Returns the likelihood of a beta distribution with mean inv_logit(η). The two parameters of the distribution add
+    /// up to `precision`.
     pub fn beta(precision: f64) -> Self {
         Self::of(&ROW, &[precision])
     }

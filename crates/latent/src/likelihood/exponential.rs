@@ -1,4 +1,4 @@
-//! Waiting times with an exponential distribution, which is a gamma distribution with shape 1.
+//! Waiting times with an exponential distribution, that is, a gamma distribution with shape 1.
 
 use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use super::{Likelihood, gamma};

@@ -39,7 +39,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// log y ~ N(η − variance/2, variance).
+    /// Returns the likelihood log y ~ N(η − variance/2, variance).
     pub fn lognormal(variance: f64) -> Self {
         Self::of(&ROW, &[variance])
     }

@@ -92,8 +92,8 @@ impl Likelihood {
         }
     }
 
-    /// Returns every likelihood once, with common parameter values: unit variance, size, shape and scale, three
-    /// categories, and four degrees of freedom.
+    /// Returns every likelihood once, with common parameter values. Variances, sizes, shapes and scales are 1. There
+    /// are three categories and four degrees of freedom.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter()
             .map(|row| Self::of(row, row.usual).with_categories(3))
@@ -192,7 +192,8 @@ impl Likelihood {
         self.row.log_concave
     }
 
-    /// Returns the factor by which an observation's size multiplies its mean: the exposure, the number of trials, or 1.
+    /// Returns the size of an observation, which multiplies its mean. The size is the exposure, the number of trials,
+    /// or 1.
     pub fn size(self, exposure: f64, trials: f64) -> f64 {
         match self.row.size {
             Size::One => 1.0,
@@ -327,8 +328,8 @@ mod tests {
         }
     }
 
-    /// With variance zero, every bound equals −log p, and its derivative with respect to the mean equals the derivative
-    /// of −log p.
+    /// If the variance is zero, every bound equals −log p, and the bound's derivative with respect to the mean equals
+    /// the derivative of −log p.
     #[test]
     fn forms_are_the_densities() {
         let responses = [0.0, 1.0, 2.0, 5.0, 0.7, 0.2, -1.3];

@@ -35,8 +35,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Returns the likelihood of counts with mean μ = e exp(η) and variance μ + μ²/size. The Poisson distribution is
-    /// the limit of an infinite size.
+    /// Returns the likelihood of counts with mean μ = e exp(η) and variance μ + μ²/size. As the size tends to infinity,
+    /// the distribution tends to a Poisson distribution.
     pub fn negative_binomial(size: f64) -> Self {
         Self::of(&ROW, &[size])
     }

@@ -10,13 +10,13 @@ use super::{Likelihood, Response};
 /// 4e-10 lies beyond.
 const REACH: f64 = 6.25;
 
-/// Number of cells in which the search looks for the rise of a distribution function.
+/// Number of cells into which the search for the rise of a distribution function divides its range.
 const CELLS: usize = 16;
 
 /// A distribution function within this distance of 0 or 1 counts as constant.
 const LEVEL: f64 = 1e-11;
 
-/// Number of times that the search halves the two cells in which the rise begins and ends.
+/// The search halves the cells in which the rise begins and ends this many times.
 const HALVINGS: usize = 14;
 
 /// Number of panels, of ten points each, into which the rise is divided.
@@ -34,8 +34,8 @@ pub struct Predictive {
 }
 
 impl Likelihood {
-    /// Computes P(Y ≤ y | η) for an observation of this size. The result is NaN for binary responses and categories,
-    /// for which the [`mean`](Self::mean) is the probability.
+    /// Computes P(Y ≤ y | η) for an observation of this size. The result is NaN for binary responses and categories.
+    /// Their probability is the [`mean`](Self::mean).
     pub fn distribution(self, eta: f64, y: f64, size: f64) -> f64 {
         let whole = matches!(self.response(), Response::Count | Response::Trials);
         if self.has_quantiles() && y < 0.0 && self.response() != Response::Number {
@@ -123,8 +123,8 @@ impl Predictive {
         high
     }
 
-    /// Finds the quantile of a continuous response by bracketing and the secant method, which halves the value at the
-    /// retained end (the Illinois algorithm).
+    /// Finds the quantile of a continuous response by bracketing and the Illinois algorithm, a secant method that
+    /// halves the function value at an end that is kept twice.
     fn between(&self, p: f64) -> f64 {
         let excess = |y: f64| self.distribution(y) - p;
         let positive = self.likelihood.response() != Response::Number;
@@ -179,7 +179,7 @@ impl Predictive {
     }
 }
 
-/// Finds the positive zero of an increasing function below `high` by bisection of the logarithm.
+/// Finds the zero of an increasing function between 0 and `high` by bisection on the logarithm of the argument.
 fn logarithmic(excess: impl Fn(f64) -> f64, high: f64) -> f64 {
     let (mut low, mut high) = (f64::MIN_POSITIVE.ln(), high.ln());
     while high - low > CLOSE {
@@ -194,8 +194,8 @@ fn logarithmic(excess: impl Fn(f64) -> f64, high: f64) -> f64 {
 
 /// Computes the expectation of a monotone function of a standard normal variable.
 ///
-/// Where the function is constant, the integral is its value times a probability. The remaining interval, in which the
-/// function rises or falls, is short for large counts, and the function is smooth there.
+/// Where the function is constant, the integral is its value times a probability. Only the interval in which the
+/// function rises or falls remains. This interval is short for large counts, and the function is smooth there.
 fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let cell = 2.0 * REACH / CELLS as f64;
     let position = |k: usize| -REACH + cell * k as f64;

@@ -16,7 +16,8 @@ pub(crate) struct LikelihoodRow {
     pub parameters: &'static [&'static str],
     pub usual: &'static [f64],
     pub priors: &'static [ParameterPrior],
-    /// Whether the distribution of y − η is independent of η, so that a shift of y equals a shift of η.
+    /// Whether the distribution of y − η is independent of η. If it is, adding a constant to y is equivalent to adding
+    /// it to η.
     pub location: bool,
     pub response: Response,
     pub size: Size,
@@ -40,8 +41,8 @@ pub(crate) struct ParameterPrior {
     pub usual: PriorDensity,
 }
 
-/// −log 0.01 / 3. With this rate, a standard deviation exceeds three times the response's standard deviation with
-/// probability 1 %, as for the parts of the prior.
+/// −log 0.01 / 3. With this rate, a standard deviation exceeds three times the response's standard deviation with a
+/// probability of 1 %. The parts of the prior have the same default.
 const RATE: f64 = 1.535_056_728_662_697;
 
 pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
@@ -94,14 +95,15 @@ pub(super) const SHAPE: ParameterPrior = ParameterPrior {
     },
 };
 
-/// The prior of the odds of a surplus zero. It makes the probability of a surplus zero about uniform.
+/// The prior of the odds that a zero is a surplus zero. Under this prior, the probability of a surplus zero is
+/// approximately uniform.
 pub(super) const ODDS: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: 1.0 },
     usual: PriorDensity::LogNormal { mean: 0.0, sd: 1.5 },
 };
 
-/// The prior of Juárez and Steel 2010.
+/// The prior that Juárez and Steel (2010) propose.
 pub(super) const DEGREES: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: -0.5 },
@@ -118,7 +120,7 @@ pub enum Response {
     Number,
     /// A positive number.
     Positive,
-    /// A number between 0 and 1, without both.
+    /// A number strictly between 0 and 1.
     Share,
     /// A count 0, 1, 2, ….
     Count,
@@ -152,7 +154,7 @@ impl Response {
     }
 }
 
-/// The size of an observation: the factor by which its mean is multiplied.
+/// The meaning of an observation's size, which multiplies the observation's mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Every observation has size 1.

@@ -53,8 +53,8 @@ fn log_ratio(shape: f64, y: f64) -> f64 {
     y.ln() + lgamma(1.0 + 1.0 / shape)
 }
 
-/// With k the shape and x = log y + log Γ(1 + 1/k) − η, `−log p = −log k − k x + log y + e^(kx)`, and the derivative of kx by k is
-/// x − ψ(1 + 1/k)/k. For normal x the expectation of x e^(kx) is (E x + k v) E e^(kx).
+/// With k the shape and x = log y + log Γ(1 + 1/k) − η, `−log p = −log k − k x + log y + e^(kx)`, and the derivative of
+/// kx with respect to k is x − ψ(1 + 1/k)/k. For normal x the expectation of x e^(kx) is (E x + k v) E e^(kx).
 fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
     let (shape, y) = (p[0], &at.data.response);
     let moved = digamma(1.0 + 1.0 / shape) / shape;

@@ -9,7 +9,8 @@ use super::row::{Fitted, Form, LikelihoodRow, ODDS, Response, Size};
 use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 
-/// The Poisson part has the mean (1 + odds) · exposure · e^η, so that the mean is that of the other counts.
+/// The Poisson part has the mean (1 + odds) · exposure · e^η, so the mean of all counts is exposure · e^η, as for the
+/// other count likelihoods.
 pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "zero-inflated-poisson",
     law: "0 with `odds` to 1, otherwise Poisson; mean exposure · e^η",
@@ -47,7 +48,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// Counts that are 0 with `odds` to 1 and otherwise Poisson, with mean e exp(η).
+    /// Returns the likelihood of counts with mean e exp(η). A count is a surplus zero with odds `odds`, and otherwise
+    /// it has a Poisson distribution.
     pub fn zero_inflated_poisson(odds: f64) -> Self {
         Self::of(&ROW, &[odds])
     }
@@ -82,7 +84,7 @@ impl Potential for Inflated {
         (c - vmath::log(all), slope, slope * (V::splat(1.0) - rest))
     }
 
-    /// The logarithm's argument vanishes where μ = −log odds ± iπ, and the Poisson part is entire.
+    /// The logarithm's argument is zero where μ = −log odds ± iπ. The Poisson part is an entire function.
     fn width(&self) -> f64 {
         let pi = std::f64::consts::PI;
         match self.y {

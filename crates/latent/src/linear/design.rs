@@ -1,4 +1,4 @@
-//! Products with the design matrix, in each form in which it is stored.
+//! Products with the design matrix, for each of its storage formats.
 
 use rayon::prelude::*;
 
@@ -31,7 +31,7 @@ pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     }
 }
 
-/// Returns Wᵀ as a sparse matrix. Its column n contains the latent variables on which predictor n depends.
+/// Returns Wᵀ as a sparse matrix. Column n contains the weights of the latent variables in predictor n.
 pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
     match design {
         Design::Identity => Sparse::identity(latents),
@@ -126,10 +126,11 @@ pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> De
     }
 }
 
-/// Number of rows that are scaled and multiplied at a time. The scaled copy of this many rows stays in the cache.
+/// Number of rows that are scaled and multiplied at a time. The scaled copy of these rows fits in the cache.
 const ROWS: usize = 1024;
 
-/// Computes the weighted Gram matrix Wᵀ diag(weight) W with both triangles, in N L² operations for a dense design.
+/// Computes the weighted Gram matrix Wᵀ diag(weight) W with both triangles. For a dense design, this takes N L²
+/// operations.
 pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
     let mut out = Dense::zeros(latents, latents);
     match design {
@@ -200,7 +201,7 @@ fn partial_gram(w: &Dense, weight: &[f64], start: usize, end: usize) -> Dense {
     out
 }
 
-/// Computes `|Cᵀ w_n|²` for every row w_n of W, where C has L rows. A dense design takes N L² operations.
+/// Computes `|Cᵀ w_n|²` for every row w_n of W, where C has L rows. For a dense design, this takes N L² operations.
 pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     let of_latent = || -> Vec<f64> {
         let mut out = vec![0.0; c.rows];

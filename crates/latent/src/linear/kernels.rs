@@ -121,7 +121,7 @@ pub(crate) fn solve(factor: &Dense, b: &mut [f64]) {
     solve_lower_transposed(factor, b);
 }
 
-/// Gives reborrowing a name that does not require faer's trait at every use.
+/// Reborrows a matrix without an import of faer's trait wherever this is needed.
 trait Reborrow {
     fn rb_mut_view(&mut self) -> MatMut<'_, f64>;
 }
@@ -187,7 +187,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum_chunks(a.len(), |range| short_dot(&a[range.clone()], &b[range]))
 }
 
-/// Number of partial sums that are kept separate, so that one addition need not wait for the previous one.
+/// Number of separate partial sums. Because they are separate, an addition does not have to wait for the previous one.
 const APART: usize = 4;
 
 simd_fn! {

@@ -29,15 +29,15 @@ pub(crate) enum Geometry {
     Sparse(Box<SparseField>),
 }
 
-/// If there are more independent latent variables than this, their posterior precision under a sparse design is stored
-/// as a sparse matrix.
+/// With more independent latent variables than this and a sparse design, the posterior precision is stored as a sparse
+/// matrix.
 const MANY: usize = 512;
 
 /// The number of matrices with the shape of a dense design that a fit keeps in memory at the same time, as measured.
 const DESIGNS: u64 = 3;
 
-/// Returns whether a dense prior has about one latent variable per predictor. If only a few inputs of a Gaussian
-/// process repeat, computations over the predictors still cost less than a factorisation of the prior.
+/// Returns whether a dense prior has about one latent variable per predictor. If only a few of a Gaussian process's
+/// inputs occur more than once, computations over the predictors still cost less than a factorisation of the prior.
 pub(crate) fn observed_once(model: &LatentModel) -> bool {
     let (n, latents) = (model.design_rows(), model.prior.len());
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
@@ -131,7 +131,7 @@ impl Geometry {
         }
     }
 
-    /// Computes m from α, λ and the latent variables' contribution to the mean of the predictors, at the factorised λ.
+    /// Computes m at the factorised λ from α, λ and what the latent variables contribute to the mean of the predictors.
     pub(crate) fn latent_mean(
         &mut self,
         model: &LatentModel,

@@ -26,8 +26,8 @@ pub(crate) struct Narrow {
 }
 
 impl Narrow {
-    /// Factorises Σ. If Σ is numerically singular, the smallest sufficient power of ten times the mean of its diagonal
-    /// is added to the diagonal, and a note reports this.
+    /// Factorises Σ. If Σ is numerically singular, a small multiple of the diagonal's mean is added to the diagonal,
+    /// and a note reports this. The multiple is the smallest power of ten that suffices.
     pub(crate) fn new(model: &LatentModel, notes: &mut Vec<String>) -> Result<Self, Error> {
         let root = match &model.prior.covariance {
             Covariance::Diagonal(v) => Root::Diagonal(v.iter().map(|v| v.sqrt()).collect()),
@@ -222,8 +222,8 @@ impl Narrow {
     }
 }
 
-/// Amounts that are added to the diagonal of a singular covariance, relative to its mean variance. The smallest
-/// sufficient amount is used.
+/// Amounts that may be added to the diagonal of a singular covariance, relative to the mean of the diagonal. The
+/// smallest sufficient amount is used.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
 
 /// Computes the lower Cholesky factor of a covariance. The strict upper triangle of the result is zero. If jitter is
@@ -252,8 +252,8 @@ pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, E
     Err(indefinite())
 }
 
-/// Checks a covariance that is used without a factor of its own for negative eigenvalues. Eigenvalues within the
-/// largest jitter of zero are rounding errors, which the fit tolerates.
+/// Checks that a covariance has no negative eigenvalues. The check is needed for covariances that the fit never
+/// factorises. Negative eigenvalues that are smaller than the largest jitter count as rounding errors and are accepted.
 pub(crate) fn check_semidefinite(sigma: &Dense, notes: &mut Vec<String>) -> Result<(), Error> {
     let mut root = sigma.clone();
     if cholesky(&mut root).is_some() {

@@ -4,7 +4,7 @@
 //! A supernode has the columns J, the rows P below them, and the blocks L_JJ and L_PJ of the factor. With Y = L_PJ
 //! L_JJ⁻¹, the entries of the inverse are `Z_PJ = −Z_PP Y` and `Z_JJ = (L_JJ L_JJᵀ)⁻¹ − Yᵀ Z_PJ`. Z_PP belongs to
 //! supernodes nearer to the root, so supernodes of the same depth are independent and are processed in parallel. The
-//! recursion needs as much work and memory as the factorisation.
+//! recursion takes as many operations and as much memory as the factorisation.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_inverse::invert_lower_triangular;
@@ -20,7 +20,7 @@ pub(crate) struct Order {
     owner: Vec<usize>,
 }
 
-/// Plain loops multiply two blocks if the product takes fewer multiplications than this.
+/// Two blocks are multiplied by plain loops if their product takes fewer multiplications than this.
 const SMALL: usize = 2048;
 
 impl Order {
@@ -46,7 +46,7 @@ impl Order {
     }
 
     /// Returns the position of entry (row, column) of the lower triangle among the factor's values, for permuted
-    /// indices. Returns `None` outside the pattern.
+    /// indices. Returns `None` if the entry is outside the pattern.
     pub(crate) fn position(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -217,8 +217,8 @@ impl Order {
     }
 }
 
-/// Replaces or increments the leading square block of `out`, whose columns have `height` elements: `out (+)= scale · aᵀ
-/// b`.
+/// Computes `scale · aᵀ b` and writes it to the leading square block of `out`, or adds it to this block. The columns of
+/// `out` have `height` elements.
 fn transposed_product(
     a: MatRef<'_, f64>,
     b: MatRef<'_, f64>,

@@ -1,9 +1,9 @@
 //! Sparse linear algebra for priors that are given by their precision matrix.
 //!
-//! A = Q + WᵀΛW has the same pattern for every λ, so one fill-reducing ordering and one symbolic factorisation suffice.
-//! The memory is linear in the number of non-zeros of the factor. For an intrinsic prior with null space N (r columns),
-//! the factorisation of Q omits the rows and columns of r latent variables J. For orthonormal N, the determinant
-//! follows from `|Q_−J| = |Q|₊ |N_J|²`.
+//! A = Q + WᵀΛW has the same pattern for every λ, so the fill-reducing ordering and the symbolic factorisation are
+//! computed only once. The memory is linear in the number of non-zeros of the factor. For an intrinsic prior with null
+//! space N (r columns), the factorisation of Q omits the rows and columns of r latent variables J. For orthonormal N,
+//! the determinant follows from `|Q_−J| = |Q|₊ |N_J|²`.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ struct Terms {
     entry: Vec<usize>,
     /// The products `w_i w_j`.
     product: Vec<f64>,
-    /// The products again, but doubled off the diagonal, because an entry also represents its mirror image.
+    /// The same products, doubled for entries off the diagonal, because such an entry also stands for its mirror image.
     both: Vec<f64>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct SparseField {
     terms: Terms,
     symbolic: SymbolicCholesky<usize>,
     order: Order,
-    /// Position of every entry of A among the factor's values.
+    /// The index of every entry of A in the factor's values.
     position: Vec<usize>,
     /// The values of A. The factorisation overwrites them with the values of the factor.
     values: Vec<f64>,
@@ -284,8 +284,8 @@ impl SparseField {
         }
     }
 
-    /// Computes the variances `w A⁻¹ wᵀ` for the rows w of another design. The variances come from the selected inverse
-    /// if it contains the needed elements, and otherwise from one solve per row.
+    /// Computes the variances `w A⁻¹ wᵀ` for the rows w of another design. If the selected inverse contains the
+    /// elements that a row needs, they give the row's variance. Otherwise the row takes a solve.
     pub(crate) fn variances_of(&mut self, rows: &Design) -> Vec<f64> {
         self.invert();
         let latents = self.col_start.len() - 1;
@@ -396,7 +396,8 @@ impl SparseField {
         })
     }
 
-    /// Calls `f` for every stored entry of Q in order, with the element of the selected inverse at the same position.
+    /// Calls `f` for every stored entry of Q in order. `f` also receives the element of the selected inverse that is at
+    /// the same position as the entry.
     fn over_precision(&self, mut f: impl FnMut(usize, usize, f64)) -> Result<(), Error> {
         let q = &self.precision.matrix;
         for j in 0..q.cols {
@@ -413,8 +414,8 @@ impl SparseField {
     }
 }
 
-/// Computes the lower triangle of the pattern of Q + WᵀW by columns, the values of Q on this pattern, and the terms of
-/// every predictor.
+/// Computes three results: the lower triangle of the pattern of Q + WᵀW by columns, the values of Q on this pattern,
+/// and the terms of every predictor.
 fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Terms) {
     let n = q.cols;
     let mut columns: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); n];
@@ -475,8 +476,9 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
 /// Computes the memory in bytes that a fit under a sparse precision needs in addition to its model. The estimate is
 /// based on the number of non-zeros of the factor, including fill-in.
 ///
-/// The estimate includes the pattern during construction, A and its factor with values and positions, the selected
-/// inverse with the blocks of the current level, the terms of the predictors, and the vectors of a solver.
+/// The estimate includes the pattern during construction, and A and its factor with values and positions. It also
+/// includes the selected inverse with the blocks of the current level, the terms of the predictors, and the vectors of
+/// a solver.
 pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u64, Error> {
     let rows = design::to_sparse_transposed(&model.design, model.prior.len());
     let (col_start, row, _, terms) = pattern(&precision.matrix, &rows);
@@ -596,7 +598,7 @@ fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// Finds r independent rows of the orthonormal N, by elimination with complete pivoting.
+/// Finds r linearly independent rows of the orthonormal matrix N by elimination with complete pivoting.
 pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     let mut work = null.clone();
     let n = work.rows;
@@ -632,7 +634,7 @@ pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     Ok(out)
 }
 
-/// Searches the graph for connected components along which Q is flat but which the given null space omits.
+/// Checks that the given null space contains the level of every connected component along which Q is flat.
 fn check_components(q: &Sparse, null: Option<&Dense>) -> Result<(), Error> {
     let n = q.cols;
     let mut component = vec![usize::MAX; n];

@@ -12,7 +12,7 @@ use super::kernels::{
 };
 use crate::{Covariance, CovarianceSensitivity, Dense, Design, LatentModel};
 
-/// Where `λ Σ̃_nn` is below this value, the difference `1 − B⁻¹_nn` is too inaccurate to give the variance.
+/// If `λ Σ̃_nn` is below this value, cancellation makes `1 − B⁻¹_nn` too inaccurate to compute the variance from it.
 const WEAK: f64 = 1e-2;
 
 const FEW: usize = 1 << 17;
@@ -22,12 +22,12 @@ pub(crate) struct Wide {
     pub(crate) covariance: Dense,
     /// The Cholesky factor of B, in the lower triangle.
     factor: Dense,
-    /// B⁻¹ if `inverted` is true, and otherwise scratch memory.
+    /// B⁻¹ if `inverted` is true. Otherwise the matrix is scratch memory.
     inverse: Dense,
     inverted: bool,
     variances: Option<Vec<f64>>,
-    /// Scratch memory for the Newton system. It is kept between steps, because touching fresh memory pages costs as
-    /// much as the sums that are written to them.
+    /// Scratch memory for the Newton system. It is kept between steps, because the first access to new memory pages
+    /// takes as long as computing the sums that are written there.
     hessian: Dense,
     root: Vec<f64>,
 }
@@ -107,7 +107,8 @@ impl Wide {
         variances
     }
 
-    /// Computes `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²` in n² operations. This form is accurate for predictors with little weight.
+    /// Computes `Σ̃_nn − |L⁻¹Λ^½Σ̃_n|²` in n² operations. Unlike the difference `1 − B⁻¹_nn`, this form is accurate for
+    /// predictors with a small λ.
     fn variance_of(&self, n: usize) -> f64 {
         let mut t: Vec<f64> = self
             .covariance

@@ -34,7 +34,7 @@ enum Kind {
     },
 }
 
-/// A prior from a specification, with its mapping to the rows of a table.
+/// A prior that was built from a specification, with its mapping to the rows of a table.
 pub struct Assembled {
     kind: Kind,
     pieces: Vec<Piece>,
@@ -43,7 +43,7 @@ pub struct Assembled {
     pub notes: Vec<String>,
 }
 
-/// Says how the model absorbs a shift of all linear predictors.
+/// Which part of the model absorbs a shift of all linear predictors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// No part absorbs the shift, because the model has only effects of covariates.
@@ -79,7 +79,7 @@ impl Level {
     }
 }
 
-/// Builds the prior and the design for the given rows of a table, in `units`.
+/// Builds the prior and the design for the given rows of a table. The model measures its quantities in `units`.
 ///
 /// # Errors
 /// Fails if a word is unknown, if a column or file is missing or unsuitable, or if terms conflict. The error points to
@@ -234,8 +234,8 @@ fn make_process(
     Ok((Kind::Process { process, latent }, pieces))
 }
 
-/// Returns the factors of a product, followed by one linear kernel for each column that multiplies the product: x f(t)
-/// has the covariance x x′ k(t, t′).
+/// Returns the factors of a product, followed by a linear kernel for each column that multiplies the product. The
+/// kernel is linear because x f(t) has the covariance x x′ k(t, t′).
 fn scaled(term: Vec<Building>) -> Vec<Building> {
     let by = |building: &Building| -> Vec<Building> {
         (building.piece.factors.iter().flatten())
@@ -330,7 +330,7 @@ impl Assembled {
         })
     }
 
-    /// Returns the quantities that reports derive from hyperparameters.
+    /// Returns the quantities that are computed from hyperparameters for reports.
     pub fn derived(&self) -> Vec<Derived> {
         self.levels_at_zero()
             .flat_map(|(stack, part, level)| {
@@ -351,7 +351,8 @@ impl Assembled {
         Ok(out)
     }
 
-    /// Returns the errors at θ of parts that approximate a process by basis functions, with the names of the parts.
+    /// Returns the names of the parts that approximate a process by basis functions, each with the error of this
+    /// approximation at θ.
     ///
     /// # Errors
     /// Fails if θ is out of range.
@@ -368,7 +369,7 @@ impl Assembled {
         .collect()
     }
 
-    /// Returns the graphs of parts that have one, with the names of the parts.
+    /// Returns the name and the graph of each part that has a graph.
     pub fn graphs(&self) -> &[(String, Graph)] {
         &self.graphs
     }
@@ -389,9 +390,9 @@ impl Assembled {
         }
     }
 
-    /// Returns the index of the part that absorbs a shift of all linear predictors: the common level if there is one,
-    /// and otherwise the first part with a flat level. Returns `None` for a Gaussian process, whose parts have no
-    /// separate latent variables.
+    /// Returns the index of the part that absorbs a shift of all linear predictors. If there is a common level, it
+    /// absorbs the shift. Otherwise the first part with a flat level absorbs it. Returns `None` for a Gaussian process,
+    /// whose parts have no separate latent variables.
     pub fn absorbs(&self) -> Option<usize> {
         let Kind::Stack { stack, .. } = &self.kind else {
             return None;
@@ -408,7 +409,7 @@ impl Assembled {
         })
     }
 
-    /// Returns the number of latent variables of a part to which rows can refer.
+    /// Returns how many of a part's latent variables rows can refer to.
     pub fn read(&self, part: usize) -> usize {
         match &self.kind {
             Kind::Stack { stack, .. } => match &stack.parts()[part] {
@@ -495,8 +496,8 @@ impl Assembled {
         }
     }
 
-    /// Builds the query for rows of another table, and the effects of those rows and groups that the fit does not
-    /// contain.
+    /// Builds the query for rows of another table, and the effects of all rows and groups that did not occur in the
+    /// fit.
     ///
     /// # Errors
     /// Fails if a column is missing or a row lies outside the prior.
@@ -521,18 +522,19 @@ impl Assembled {
     }
 }
 
-/// The effects of rows and groups that the fit does not contain. They are independent of all other effects and have the
+/// The effects of rows and groups that did not occur in the fit. They are independent of all other effects and have the
 /// covariance of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
-    /// For each row, the indices of the independent standard normal variables in the row's effect, with their weights.
+    /// The effect of each row as a weighted sum of independent standard normal variables, given by their indices and
+    /// weights.
     pub rows: Vec<Vec<(usize, f64)>>,
     /// Number of standard normal variables.
     pub variables: usize,
 }
 
 impl Fresh {
-    /// Creates an empty set of effects for a number of rows.
+    /// Creates an empty set of effects for this number of rows.
     pub fn none(rows: usize) -> Self {
         Self {
             rows: vec![Vec::new(); rows],
@@ -568,7 +570,8 @@ impl Fresh {
     }
 }
 
-/// Returns the columns that a specification assigns to a part. A process does not use them as inputs by default.
+/// Returns the columns that a specification assigns to a part. By default, a process does not use these columns as
+/// inputs.
 pub fn named_columns(spec: &Spec) -> Vec<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let columns = call

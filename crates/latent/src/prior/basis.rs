@@ -1,22 +1,22 @@
-//! The rows' side of a Hilbert-space Gaussian process: sine functions on a box around the rows (Solin and Särkkä 2020,
-//! equations 55 and 56).
+//! Basis functions of a Hilbert-space Gaussian process: sine functions on a box around the table's rows (Solin and
+//! Särkkä 2020, equations 55 and 56).
 
 use std::f64::consts::PI;
 
 use super::inputs::{Covariate, Source, matrix};
 use crate::Dense;
 
-/// Products of sine functions, `φ_j(x) = Π_d L_d^(−½) sin(ω_jd (x_d − c_d + L_d))` with `ω_jd = π j_d / (2 L_d)`: the
-/// eigenfunctions of the Laplacian on the box c ± L that are zero at its border.
+/// Products of sine functions, `φ_j(x) = Π_d L_d^(−½) sin(ω_jd (x_d − c_d + L_d))` with `ω_jd = π j_d / (2 L_d)`. They
+/// are the eigenfunctions of the Laplacian on the box c ± L that are zero at the border of the box.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Basis {
     /// The coordinates.
     pub inputs: Vec<Covariate>,
-    /// The centre of the rows' range, by coordinate.
+    /// The centre of the rows' range in each coordinate.
     pub centre: Vec<f64>,
     /// Half the rows' range.
     pub range: Vec<f64>,
-    /// The half width of the box, in halves of the rows' range; more than 1.
+    /// The half width of the box divided by half of the rows' range. It is more than 1.
     pub boundary: f64,
     /// Number of functions along each coordinate.
     pub counts: Vec<usize>,
@@ -33,25 +33,25 @@ impl Basis {
         self.len() == 0
     }
 
-    /// The half width of the box along a coordinate.
+    /// Returns the half width of the box along a coordinate.
     fn half(&self, d: usize) -> f64 {
         self.boundary * self.range[d]
     }
 
-    /// ω, one row per function and one column per coordinate.
+    /// Returns ω, with one row per function and one column per coordinate.
     pub(super) fn frequencies(&self) -> Dense {
         Dense::from_fn(self.len(), self.counts.len(), |j, d| {
             PI * self.number(j, d) as f64 / (2.0 * self.half(d))
         })
     }
 
-    /// The number j_d of a function, from 1; those of the first coordinate change fastest.
+    /// Returns the number j_d of a function, which starts at 1. The numbers of the first coordinate change fastest.
     fn number(&self, j: usize, d: usize) -> usize {
         let before: usize = self.counts[..d].iter().product();
         j / before % self.counts[d] + 1
     }
 
-    /// The functions at points, one row per point and one column per coordinate.
+    /// Computes the functions at points. `points` has one row per point and one column per coordinate.
     pub(super) fn at(&self, points: &Dense) -> Dense {
         let n = points.rows;
         let mut out = Dense::zeros(n, self.len());
@@ -78,10 +78,10 @@ impl Basis {
         out
     }
 
-    /// The functions at rows of a table.
+    /// Computes the functions at rows of a table.
     ///
     /// # Errors
-    /// Fails if a value is missing or the row is outside the box.
+    /// Fails if a value is missing or a row is outside the box.
     pub(super) fn values(&self, source: &dyn Source, rows: &[usize]) -> Result<Dense, String> {
         let points = matrix(&self.inputs, source, rows)?;
         for (d, input) in self.inputs.iter().enumerate() {
@@ -104,7 +104,7 @@ impl Basis {
         Ok(self.at(&points))
     }
 
-    /// A grid over the rows' range, with its ends.
+    /// Returns a grid of points over the rows' range, including its ends.
     pub(super) fn probes(&self) -> Dense {
         let dimensions = self.counts.len();
         let along = PROBES[dimensions - 1];
@@ -117,5 +117,6 @@ impl Basis {
     }
 }
 
-/// Points along each of one, two or three coordinates at which covariances are compared, at most 64 in total.
+/// Covariances are compared at this many points per coordinate, for one, two and three coordinates. There are at most
+/// 64 points in total.
 const PROBES: [usize; 3] = [41, 7, 4];

@@ -39,9 +39,9 @@ impl Builder<'_, '_> {
         self.known.list("by").is_none()
     }
 
-    /// Returns the factors of the term in the model's units, which are root mean squares of the columns. Next to a
-    /// level, columns are centred, because this changes only the meaning of the level. Without a level, centring would
-    /// change the model.
+    /// Returns the factors of the term in the model's units, which are root mean squares of the columns. If the factors
+    /// include a level, columns are centred, because this changes only the meaning of the level. Without a level,
+    /// centring would change the model.
     pub(super) fn factors(&self) -> Result<Factors, SpecError> {
         let known = self.known;
         let Some(words) = known.list("by") else {

@@ -1,4 +1,5 @@
-//! Columns in the units of a model: centred, scaled by their standard deviations, and without redundant columns.
+//! Converts columns to the units of a model. Columns are centred and divided by their standard deviations, and
+//! redundant columns are removed.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use super::setting::Setting;
 use super::spec::SpecError;
 use super::term::Builder;
 
-/// Largest difference, in standard deviations, between two columns that count as equal.
+/// Two columns count as equal if they differ by at most this many standard deviations.
 const SAME: f64 = 1e-9;
 
 impl Builder<'_, '_> {
@@ -75,7 +76,8 @@ impl Builder<'_, '_> {
         }))
     }
 
-    /// Removes columns that equal another column up to units, and returns the names of the removed columns.
+    /// Removes columns that differ from another column only in their units, and returns the names of the removed
+    /// columns.
     fn twins(&self, list: &mut Vec<Covariate>) -> Result<Vec<String>, String> {
         let rows = self.rows;
         // Columns are compared after centring, division by their standard deviations, and a choice of sign.
@@ -157,11 +159,11 @@ impl Builder<'_, '_> {
         .collect()
     }
 
-    /// Returns the lengthscales of a stationary kernel on these inputs, which start at the spread of the inputs. A
-    /// common lengthscale starts at the square root of the sum of the columns' variances. With `ard`, the lengthscale
-    /// of a column starts at the column's standard deviation times the square root of the number of columns. If a
-    /// common lengthscale applies to several columns and the user gives no value, the model measures each column in its
-    /// own standard deviation.
+    /// Returns the lengthscales of a stationary kernel on these inputs. The starting values depend on the spread of the
+    /// inputs. A common lengthscale starts at the square root of the sum of the columns' variances. With `ard`, the
+    /// lengthscale of a column starts at the column's standard deviation times the square root of the number of
+    /// columns. If a common lengthscale applies to several columns and the user gives no value, the model measures each
+    /// column in its own standard deviation.
     pub(super) fn lengthscales(
         &self,
         inputs: &mut [Covariate],

@@ -131,12 +131,11 @@ pub struct Derived {
     pub name: String,
     /// The range of values.
     pub range: Range,
-    /// The value, in the table's units, that equals 1 in the model.
+    /// The value in the table's units that corresponds to 1 in the model.
     pub unit: f64,
 }
 
-/// The level of a group at the point where all columns are 0. In the model, the level refers to the means of the
-/// columns.
+/// The level of a group where all columns are 0. The model itself defines the level at the means of the columns.
 pub(super) struct LevelAtZero<'a> {
     factors: &'a [Option<Covariate>],
     level: usize,
@@ -222,7 +221,7 @@ impl Field {
         )
     }
 
-    /// Returns a factor of the covariance for a group that the rows do not contain, if the groups are independent.
+    /// Returns a factor of the covariance of a group that occurs in no row, if the groups are independent.
     pub(super) fn new_group(&self, values: &[f64]) -> Option<Dense> {
         match self.family {
             FieldKind::Correlated { size, .. } => Some(root(size, values)),

@@ -96,7 +96,7 @@ impl Distribution {
     /// Parses the prior in an argument. Returns `None` if the argument is a number.
     ///
     /// # Errors
-    /// Fails with the offending word and the reason.
+    /// Fails if the text is not a prior. The error contains the incorrect word and the reason.
     pub fn of(named: &Named) -> Result<Option<Self>, (&Word, String)> {
         let word = match named.values.as_slice() {
             [word] if !named.arguments.is_empty() => word,

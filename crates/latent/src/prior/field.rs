@@ -101,10 +101,10 @@ const FIRST_SHARE: f64 = -8.0;
 const SHARE_STEP: f64 = 0.5;
 const SHARES: usize = 33;
 
-/// Number of small shares for which cancellation spoils the divergence.
+/// Number of the smallest shares at which cancellation makes the divergence inaccurate.
 const SMALL_SHARES: usize = 6;
 
-/// A row sum of a user's matrix counts as 0 below this relative size.
+/// A row sum of a user's matrix counts as 0 if its relative size is below this value.
 const FLAT: f64 = 1e-12;
 
 fn laplacian(graph: &Graph) -> Triplets {
@@ -151,8 +151,8 @@ fn precision_setting(given: Option<f64>) -> Setting {
 }
 
 impl Field {
-    /// Returns an intrinsic field over a graph, in which the difference between neighbours has distribution N(0, 1/τ).
-    /// It is RW1 on a path and ICAR on regions.
+    /// Returns an intrinsic field over a graph. The difference between neighbours has the distribution N(0, 1/τ). This
+    /// field is called RW1 on a path and ICAR on regions.
     ///
     /// # Errors
     /// Fails if the graph has no node or no edge.
@@ -270,9 +270,8 @@ impl Field {
         })
     }
 
-    /// Returns a field whose precision is τ times a symmetric matrix. If the rows of a whole connected component sum to
-    /// 0, the field is intrinsic and flat in the level of that component. Otherwise the matrix must be positive
-    /// definite.
+    /// Returns a field whose precision is τ times a symmetric matrix. If every row of a connected component sums to 0,
+    /// the field is intrinsic and flat in the level of that component. Otherwise the matrix must be positive definite.
     ///
     /// # Errors
     /// Fails if the matrix is not square or not symmetric, or if it is not positive definite apart from the flat
@@ -470,9 +469,9 @@ impl Field {
         )
     }
 
-    /// Returns a stationary field on a grid that approximates a Matérn field. Its hyperparameters are the marginal
-    /// variance far from the border and the range, which is the distance in cells at which the correlation has fallen
-    /// to about 0.14.
+    /// Returns a stationary field on a grid that approximates a Matérn field. Its hyperparameters are the range and the
+    /// marginal variance far from the border. The range is measured in cells. At this distance, the correlation is
+    /// about 0.14.
     ///
     /// # Errors
     /// Fails if the grid has a single cell.
@@ -588,8 +587,8 @@ impl Field {
         )
     }
 
-    /// Returns whether the determinant that the field states belongs to a product of conditional densities. Such a
-    /// determinant differs from the determinant of Q, because the flat directions depend on θ.
+    /// Returns whether the field's determinant is that of a product of conditional densities. For such a field, the
+    /// flat directions depend on θ, so this determinant differs from the determinant of Q.
     pub(super) fn is_oblique(&self) -> bool {
         matches!(self.family, FieldKind::Bym2 { .. })
     }
@@ -690,9 +689,10 @@ impl Field {
         }
     }
 
-    /// Constrains flat directions by adding 1 to the structure matrix at one node for each. The columns of `keep` are
-    /// the combinations of the null columns that remain flat, and `log_determinant` is the contribution of the
-    /// constrained directions to the logarithm of the product of the structure matrix's non-zero eigenvalues.
+    /// Constrains flat directions. For each of them, 1 is added to the diagonal of the structure matrix at one of
+    /// `nodes`. The columns of `keep` are the combinations of the null columns that remain flat. `log_determinant` is
+    /// the amount by which the constraints change the logarithm of the product of the structure matrix's non-zero
+    /// eigenvalues.
     pub(super) fn hold(&mut self, nodes: &[usize], keep: &Dense, log_determinant: f64) {
         // The last term of BYM2 is the structure matrix of its intrinsic part.
         if let Some(structure) = self.terms.last_mut() {
@@ -717,7 +717,8 @@ impl Field {
         self.null_space.as_ref()
     }
 
-    /// Returns the number of latent variables to which rows can refer: all of them, or the first half for BYM2.
+    /// Returns how many of the latent variables rows can refer to. For BYM2 it is the first half, and for other fields
+    /// all of them.
     pub(super) fn read(&self) -> usize {
         match &self.family {
             FieldKind::Bym2 { nodes, .. } => *nodes as usize,
@@ -775,8 +776,8 @@ impl Field {
         }
     }
 
-    /// Computes the logarithm of √(2 KLD) as a function of the logit of φ, where KLD is the divergence of BYM2 with a
-    /// structured share φ from BYM2 without a structured part. If γ are the eigenvalues of the scaled field's
+    /// Computes the logarithm of √(2 KLD) as a function of the logit of φ. KLD is the divergence between BYM2 with a
+    /// structured share of φ and BYM2 without a structured part. If γ are the eigenvalues of the scaled field's
     /// covariance, then `KLD = ½ Σ (φ(γ−1) − log(1 + φ(γ−1)))`. The determinant is `|(1−φ)cR + φI| / |cR|₊ ·
     /// ((1−φ)/φ)^r` for r flat directions.
     fn distance(&self) -> Result<Curve, Error> {

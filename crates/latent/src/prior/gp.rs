@@ -14,7 +14,7 @@ pub struct Factor {
     pub shape: Shape,
     /// The variance of the factor, or `None` for a variance of 1.
     pub variance: Option<Setting>,
-    /// The lengthscales. There are none, one for all coordinates, or one per coordinate.
+    /// The lengthscales: either none, a single one for all coordinates, or one per coordinate.
     pub lengthscales: Vec<Setting>,
     /// The coordinates of the latent variables, with one row per latent variable and one column per coordinate.
     pub points: Dense,
@@ -38,8 +38,8 @@ impl Factor {
     }
 }
 
-/// A Gaussian process z ~ N(0, Σ), where Σ is a sum of products of covariance functions between the points of the
-/// latent variables.
+/// A Gaussian process z ~ N(0, Σ), whose covariance Σ is a sum of products of covariance functions, evaluated between
+/// the points of the latent variables.
 #[derive(Clone, Debug)]
 pub struct GaussianProcess {
     terms: Vec<Vec<Factor>>,
@@ -83,8 +83,8 @@ impl GaussianProcess {
         &self.settings
     }
 
-    /// Returns the kernels of the terms at `values`, between the points in `rows` and `columns` for each factor. By
-    /// default, both are the points of the latent variables.
+    /// Returns the kernels of the terms at the hyperparameters `values`. They are evaluated between the points in
+    /// `rows` and `columns`, which are given for each factor. By default, both are the points of the latent variables.
     fn kernels<'a>(
         &self,
         values: &'a [f64],

@@ -12,8 +12,8 @@ impl Graph {
     /// Creates a graph from the neighbours of every node. Nodes are numbered from 0.
     ///
     /// # Errors
-    /// Fails if a node lists a neighbour that does not exist, lists itself, lists a neighbour twice, or lists a
-    /// neighbour that does not list the node in return.
+    /// Fails if a node lists itself, a node that does not exist, or the same node twice. Also fails if a node is a
+    /// neighbour of another node but not the reverse.
     pub fn new(mut neighbours: Vec<Vec<usize>>) -> Result<Self, Error> {
         let nodes = neighbours.len();
         for list in &mut neighbours {
@@ -103,7 +103,7 @@ impl Graph {
     }
 }
 
-/// A rectangular grid of cells, stored row by row, in which some cells may be holes.
+/// A rectangular grid of cells, stored row by row. Some cells may be holes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lattice {
     /// Number of rows.
@@ -116,7 +116,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// Creates a grid of all cells, or of those cells for which `mask` is true. The mask is stored row by row.
+    /// Creates a grid. If there is a mask, cells for which it is false are holes. The mask is stored row by row.
     ///
     /// # Errors
     /// Fails if the mask does not have one element per cell, or if it omits all cells.

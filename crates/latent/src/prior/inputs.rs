@@ -1,4 +1,4 @@
-//! The mapping from the rows of a table to latent variables by times, regions, cells, groups or covariates.
+//! Maps the rows of a table to latent variables by their times, regions, cells, groups or covariates.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub struct Inputs {
     pub words: Vec<String>,
 }
 
-/// Access to the tables and files to which a specification refers. Errors are messages for the user.
+/// Reads the tables and files to which a specification refers. Errors are messages for the user.
 pub trait Source {
     /// Returns the number of rows.
     fn rows(&self) -> usize;
@@ -143,7 +143,7 @@ pub enum Index {
     Regions {
         /// The column.
         column: String,
-        /// The number by which the column refers to the first node: 0 or 1.
+        /// The number of the first node in the column, either 0 or 1.
         first: usize,
         /// Number of nodes.
         nodes: usize,
@@ -153,7 +153,7 @@ pub enum Index {
     Cells {
         /// The names of the columns, at most two.
         columns: Vec<String>,
-        /// The number by which the columns refer to the first cell: 0 or 1.
+        /// The number of the first cell in the columns, either 0 or 1.
         first: usize,
         /// The grid.
         lattice: Lattice,
@@ -163,14 +163,14 @@ pub enum Index {
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
-/// Distance from a node, in steps, up to which a row counts as being at that node, because values in a file are
-/// rounded.
+/// A row counts as being at a node if the distance between them is at most this many steps. The tolerance allows for
+/// rounded values in files.
 const AT_NODE: f64 = 1e-6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Between {
-    /// Rows between nodes are errors, because the correlation over a step does not determine the correlation over a
-    /// part of a step.
+    /// A row between two nodes is an error, because the correlation over a whole step does not determine the
+    /// correlation over a part of it.
     Refused,
     Interpolated {
         most: usize,
@@ -180,9 +180,9 @@ pub(super) enum Between {
 }
 
 impl Index {
-    /// Returns evenly spaced nodes from the smallest to the largest value of the column, with the smallest distance
-    /// between two values as the step. The user may set both ends and the step. With interpolation, the step is longer
-    /// if there would be too many nodes, and the returned note reports this.
+    /// Returns evenly spaced nodes from the smallest to the largest value of the column. The step is the smallest
+    /// distance between two distinct values. The user may set both ends and the step instead. With interpolation, the
+    /// step is longer if there would be too many nodes, and the returned note reports this.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
@@ -266,8 +266,8 @@ impl Index {
         Ok((line, note))
     }
 
-    /// Returns the node before each row of an interpolated line, and the weight of the node after the row. Returns
-    /// `None` if all rows are at nodes.
+    /// Returns, for each row of an interpolated line, the node before the row and the weight of the node after it.
+    /// Returns `None` if all rows are at nodes.
     pub(super) fn between(
         &self,
         source: &dyn Source,
@@ -304,8 +304,8 @@ impl Index {
         }
     }
 
-    /// Returns the node of each row, or an error that contains the number of a new group. Rows that belong to the same
-    /// new group have the same number.
+    /// Returns the node of each row. If a row has no node, its element is an error with the number of a new group. Rows
+    /// of the same new group have the same number.
     pub(super) fn positions(
         &self,
         source: &dyn Source,
@@ -450,7 +450,7 @@ fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Ve
 /// The units of a model in terms of the units of its table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units {
-    /// The response, in the table's units, that equals 1 in the model.
+    /// The response value in the table's units that corresponds to 1 in the model.
     pub response: f64,
     /// Whether covariates are divided by their standard deviations.
     pub scaled: bool,
@@ -467,8 +467,8 @@ impl Units {
     };
 }
 
-/// A column counts as constant if its spread relative to its size is below this value. Rounding causes a relative
-/// spread of a few 1e-16.
+/// A column counts as constant if its spread divided by its size is below this value. Rounding errors cause a spread of
+/// a few times 1e-16 of the size.
 const CONSTANT: f64 = 1e-12;
 
 /// A covariate in the model's units: a numeric column, or the indicator of one level of a column of words.
@@ -480,7 +480,7 @@ pub struct Covariate {
     pub level: Option<String>,
     /// The value of the column at which the covariate is 0.
     pub centre: f64,
-    /// The difference in the column between the values at which the covariate is 0 and 1.
+    /// The amount by which the column changes when the covariate changes by 1.
     pub scale: f64,
 }
 
@@ -494,8 +494,9 @@ impl Covariate {
         }
     }
 
-    /// Computes the centre of the values in these rows and their root mean square around it, as `units` require.
-    /// Returns `None` if all values are equal up to rounding, or if all are zero and the covariate is not centred.
+    /// Computes the centre of the values in these rows and their root mean square around the centre. The centre is the
+    /// mean if `centred` is true, and otherwise 0. Returns `None` if all values are equal up to rounding, or if all are
+    /// zero and the covariate is not centred.
     pub(super) fn measured(
         &self,
         source: &dyn Source,

@@ -1,5 +1,5 @@
-//! Covariance functions, listed in one table of shapes. Each shape has a value and derivatives with respect to the
-//! logarithms of its hyperparameters (Rasmussen and Williams 2006, chapters 4 and 5).
+//! Covariance functions, listed in one table of shapes. For each shape, the module computes values and derivatives with
+//! respect to the logarithms of the hyperparameters (Rasmussen and Williams 2006, chapters 4 and 5).
 //!
 //! A stationary kernel is `variance · f(s)` with `s = Σ_d (x_d − x'_d)²/ℓ_d²`. Its derivative with respect to log ℓ_d
 //! is `variance · g(s) · (x_d − x'_d)²/ℓ_d²` with `g = −2 f′`.
@@ -27,8 +27,7 @@ pub enum Shape {
     Linear,
     /// The constant 1, which adds a common level.
     Constant,
-    /// The indicator of equal coordinates: 1 if all coordinates are equal, and 0 otherwise. It adds independent levels
-    /// of groups.
+    /// A function that is 1 if all coordinates are equal, and 0 otherwise. It gives each group an independent level.
     Same,
 }
 
@@ -105,7 +104,7 @@ impl Shape {
         }
     }
 
-    /// Computes the exponent of the kernel, which is −s/2 or −rate·√s, and returns the rate.
+    /// Computes the kernel's exponents, which are −s/2 or −rate·√s, and returns the rate.
     fn exponent(self, s: &[f64], e: &mut [f64]) -> f64 {
         let rate = match self {
             Self::Matern12 => 1.0,
@@ -124,7 +123,7 @@ impl Shape {
 /// Number of matrix columns per task. The number is fixed, so that results do not depend on the number of threads.
 const BLOCK: usize = 64;
 
-/// Smallest number of coordinates for which squared distances are computed from inner products.
+/// Squared distances are computed from inner products if there are at least this many coordinates.
 const MANY: usize = 12;
 
 /// The points of a kernel evaluation, one per row, after division by the lengthscales.
@@ -134,8 +133,8 @@ struct Scaled {
 }
 
 impl Scaled {
-    /// Returns the points of a stationary kernel minus `centre`, in units of the lengthscales. Centring preserves
-    /// digits in inner products.
+    /// Returns the points of a stationary kernel minus `centre`, in units of the lengthscales. Centring reduces
+    /// rounding errors in inner products.
     fn stationary(points: &Dense, centre: &[f64], lengthscales: &[f64]) -> Self {
         let mut scaled = points.clone();
         if scaled.rows > 0 {

@@ -2,12 +2,13 @@
 //! walks has two levels, but the data determine only their sum. The data also do not determine the level of a region
 //! without observations.
 //!
-//! The first part of a sum that has such a direction remains free in it. Later parts are constrained in that direction,
-//! as in mgcv and INLA, where later terms sum to zero (Wood 2017, section 5.4.1). The constraint is a proper prior of a
-//! single node, which keeps the precision sparse. If another part is flat in the same direction, every way to remove the
-//! direction gives the same linear predictor and evidence. The prior of the node has the precision of a difference
-//! between neighbours, because rounding would hide a constant precision if the field is nearly constant. The reported
-//! posterior is shifted so that the constrained direction sums to zero.
+//! If several parts of a sum share such a direction, the first of them remains free along it, and the later ones are
+//! constrained. Similarly, later terms in mgcv and INLA sum to zero (Wood 2017, section 5.4.1). The constraint is a
+//! proper prior of a single node, which keeps the precision sparse. If another part is flat in the same direction,
+//! every way to remove the direction gives the same linear predictor and evidence. The prior of the node has the same
+//! precision as a difference between neighbours. With a fixed precision instead, rounding would make the constraint
+//! ineffective for nearly constant fields. The reported posterior is shifted so that the constrained direction sums to
+//! zero.
 
 use faer::Side;
 
@@ -18,16 +19,17 @@ use crate::linear::kernels::{add_scaled, cholesky, dot, log_determinant};
 use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Dense, Design, Error, Prior};
 
-/// A flat direction belongs to earlier parts if its component outside them, as seen in the linear predictors, is below
-/// this share of the largest flat direction of its part.
+/// A flat direction counts as shared with earlier parts if their flat directions explain its effect on the linear
+/// predictors. The part that they do not explain must be below this share of the largest effect of a flat direction of
+/// the same part.
 const DEPENDENT: f64 = 1e-8;
 
 /// A constrained direction of an intrinsic part that shifts all linear predictors equally.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
-    /// The direction at the nodes in use, with length 1.
+    /// The direction as a unit vector over the nodes that the rows use.
     pub direction: Vec<f64>,
-    /// The shift of a predictor by the direction.
+    /// The amount by which the direction shifts each predictor.
     pub shift: f64,
 }
 
@@ -204,8 +206,8 @@ fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     out
 }
 
-/// Computes two sets of coefficient vectors of unit length: those with a negligible image under the columns, and those
-/// with a substantial image. All of them are eigenvectors of the matrix of the columns' inner products.
+/// Splits the eigenvectors of the columns' Gram matrix into two sets. Combinations of the columns with the first set of
+/// coefficients are negligible, and combinations with the second set are not. The coefficient vectors have length 1.
 fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Error> {
     let r = columns.len();
     let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));

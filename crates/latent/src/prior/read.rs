@@ -1,5 +1,5 @@
-//! The mapping from rows of a table to the latent variables of a prior's parts. It consists of coordinates for
-//! covariance functions, and of designs for concatenated variables.
+//! The mapping from rows of a table to the latent variables of a prior's parts. For covariance functions, rows are
+//! mapped to coordinates. For concatenated variables, the mapping is a design.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{Dense, Design, Sparse};
 /// Says how a row refers to the latent variables of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
-    /// Each row has its own variable. This also applies to each new row.
+    /// Each row, including each new row, has its own variable.
     Own,
     /// The node of the row selects the variable.
     At(Index),
@@ -57,8 +57,8 @@ impl Piece {
     }
 }
 
-/// Returns the coordinates of rows for a covariance function. `own` is the number of the first row's own variable. New
-/// rows receive numbers that no old row has.
+/// Returns the coordinates of rows for a covariance function. `own` is the number of the variable that belongs to the
+/// first row. New rows receive numbers that no row of the fit has.
 pub(super) fn coordinates(
     reader: &Reader,
     source: &dyn Source,
@@ -97,12 +97,12 @@ pub(super) fn coordinates(
     })
 }
 
-/// A node that a row refers to but the fit lacks: the index of the piece, the number of the node within the piece, and
-/// the factors of the row for the node's variables.
+/// A node that a new row refers to and that did not occur in the fit. The fields are the index of the piece, the number
+/// of the node within the piece, and the factors by which the row multiplies the node's variables.
 pub(super) type New = (usize, usize, Vec<f64>);
 
-/// Returns the design of the rows over the pieces' latent variables, and the new nodes of each row. Rows of the same
-/// new group share a node.
+/// Returns the design, which maps the pieces' latent variables to the rows, and the new nodes of each row. Rows of the
+/// same new group share a node.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
@@ -205,8 +205,8 @@ pub(super) fn design(
     Ok((Design::Sparse(sparse), fresh))
 }
 
-/// Returns the dense design of covariates and common levels. Returns `None` for other parts, and for a single level,
-/// for which an index costs less.
+/// Returns the dense design of covariates and common levels. Returns `None` if there are other parts. Also returns
+/// `None` if there is only a single level, because an index is cheaper in this case.
 fn dense(
     pieces: &[Piece],
     source: &dyn Source,

@@ -48,7 +48,8 @@ fn each<T: Clone>(list: &[T], times: usize) -> Vec<T> {
         .collect()
 }
 
-/// Returns the design of `times` predictors per observation over the same number of copies of the latent variables.
+/// Returns the design for `times` predictors per observation. Each of these predictors uses its own copy of the latent
+/// variables.
 pub fn replicate_design(design: &Design, times: usize) -> Design {
     match design {
         _ if times == 1 => design.clone(),

@@ -1,4 +1,4 @@
-//! The scale of intrinsic fields, which is the variance that the structure matrix implies at a precision of 1.
+//! The scale of intrinsic fields. It is the variance that the structure matrix gives the field at a precision of 1.
 
 use super::field::Field;
 use crate::linear::Geometry;
@@ -9,8 +9,8 @@ use crate::{Covariance, Error};
 /// Computes the diagonal of R⁻, where R is the structure matrix of a field, and R⁻ is the pseudo-inverse along the flat
 /// directions N (orthonormal columns).
 ///
-/// If the number of nodes g equals the number of constrained flat directions, `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised
-/// inverse of R, and `R⁻ = P M P` with `P = I − NNᵀ`. The diagonal requires only the diagonal of M and the products MN.
+/// One node g is chosen for each flat direction. Then `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised inverse of R, and `R⁻ =
+/// P M P` with `P = I − NNᵀ`. For the diagonal of R⁻, only the diagonal of M and the product MN are needed.
 pub(super) fn variances(field: &Field) -> Result<Vec<f64>, Error> {
     let n = field.len();
     let flat = field.flat().map(orthonormal_columns).transpose()?;
@@ -59,8 +59,9 @@ pub(super) fn variances(field: &Field) -> Result<Vec<f64>, Error> {
     Ok(variances)
 }
 
-/// Computes the factor at which each group of nodes, such as a component of a graph, has a generalised variance of 1
-/// (Sørbye and Rue 2014). The generalised variance is the geometric mean of the marginal variances.
+/// Computes one factor for each group of nodes, such as a component of a graph. Multiplied by its factor, the structure
+/// matrix of a group has a generalised variance of 1 (Sørbye and Rue 2014). The generalised variance is the geometric
+/// mean of the marginal variances.
 pub(super) fn factors(field: &Field, label: &[usize], count: usize) -> Result<Vec<f64>, Error> {
     let mut sizes = vec![0.0; count];
     label.iter().for_each(|c| sizes[*c] += 1.0);

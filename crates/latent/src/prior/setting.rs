@@ -15,13 +15,13 @@ pub struct Setting {
     pub range: Range,
     /// The prior density on the natural scale.
     pub density: PriorDensity,
-    /// The value, in the table's units, that equals 1 in the model.
+    /// The value in the table's units that corresponds to 1 in the model.
     pub unit: f64,
 }
 
 impl Setting {
-    /// Creates a positive hyperparameter. It is fixed at `given` if the user gives a value, and otherwise free with the
-    /// starting value `start`.
+    /// Creates a positive hyperparameter. If `given` contains a value, the hyperparameter is fixed at this value.
+    /// Otherwise it is free and starts at `start`.
     pub fn positive(name: impl Into<String>, given: Option<f64>, start: f64) -> Self {
         Self {
             name: name.into(),
@@ -48,7 +48,8 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
         .collect()
 }
 
-/// Returns the values of all settings: elements of θ for free settings, and fixed values for the others.
+/// Returns the values of all settings. The values of free settings come from θ, and the other settings have fixed
+/// values.
 ///
 /// # Errors
 /// Fails if θ does not have one element per free setting, or if a value is outside its range.

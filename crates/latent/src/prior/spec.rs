@@ -39,7 +39,7 @@ impl SpecError {
         &self.message
     }
 
-    /// Returns the column of the position, counted in characters from 1.
+    /// Returns the column of the position in characters, where the first column is 1.
     pub fn column(&self) -> usize {
         self.text[..self.span.start].chars().count() + 1
     }

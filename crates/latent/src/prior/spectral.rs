@@ -1,11 +1,13 @@
-//! Hilbert-space Gaussian processes: the coefficients of sine functions, independent with the spectral density of a
-//! kernel as their variances (Solin and Särkkä 2020; Riutort-Mayol, Bürkner, Andersen, Solin and Vehtari 2023).
+//! Hilbert-space Gaussian processes. Such a process is a sum of sine functions with independent coefficients. The
+//! spectral density of a kernel gives the variances of the coefficients (Solin and Särkkä 2020; Riutort-Mayol, Bürkner,
+//! Andersen, Solin and Vehtari 2023).
 //!
-//! The approximation has two errors. Frequencies above the highest one are absent: with half width L and m functions
-//! along a coordinate, a kernel of length ℓ loses the share of its spectral density beyond ω = πm/(2L), where ωℓ has a
-//! normal distribution (`rbf`) or a t distribution with 2ν degrees of freedom (Matérn ν). The border, where all functions
-//! are zero, mirrors the process with the opposite sign, at a distance of 2(L − S) from rows at the end of their range
-//! c ± S. [`Spectral::error`] measures both.
+//! The approximation has two errors. The first error is that frequencies above the highest one are missing. With half
+//! width L and m functions along a coordinate, a kernel with lengthscale ℓ loses the share of its spectral density
+//! beyond ω = πm/(2L). Under this density, ωℓ has a normal distribution (`rbf`) or a t distribution with 2ν degrees of
+//! freedom (Matérn ν). The second error comes from the border, where all functions are zero. The border mirrors the
+//! process with the opposite sign. For a row at an end of the rows' range c ± S, the mirror image is at a distance of
+//! 2(L − S). [`Spectral::error`] measures both.
 
 use jensen_math::special::lgamma;
 
@@ -18,37 +20,39 @@ use super::spec::SpecError;
 use super::term::{Body, Builder};
 use crate::{Dense, Error};
 
-/// Distances in lengthscales at which the correlation has fallen to 5 %, which changes a standard deviation by 2.5 %: 2.45 for
-/// `rbf`, 2.65 for `matern52`, 2.74 for `matern32`. The largest of them, for all.
+/// Distance, in lengthscales, at which the correlation has fallen to 5 % or less for every kernel. The correlation
+/// falls to 5 % at 2.45 for `rbf`, 2.65 for `matern52` and 2.74 for `matern32`. A correlation of 5 % with the mirror
+/// image changes a standard deviation by 2.5 %.
 const FALLEN: f64 = 2.75;
 
-/// The kernels with a fast decay of their spectral density, their ν (infinite for `rbf`), and the point beyond which
-/// 5 % of the distribution of ωℓ lies.
+/// The kernels whose spectral density decays fast. Each has its ν (infinite for `rbf`) and the value of ωℓ beyond which
+/// 5 % of the spectral density lies.
 const ROWS: [(Shape, f64, f64); 3] = [
     (Shape::Rbf, f64::INFINITY, 1.960),
     (Shape::Matern52, 2.5, 2.571),
     (Shape::Matern32, 1.5, 3.182),
 ];
 
-/// Largest number of functions by default: a row costs their square.
+/// Largest number of functions that is used by default. The cost of a row grows with the square of this number.
 const MOST: usize = 400;
 
 /// Largest number of functions that a user may request.
 const LIMIT: usize = 4000;
 
-/// Default half width of the box, in halves of the rows' range. A lengthscale of up to 2.2 such halves does not feel the
-/// border. With several coordinates, where a wide box needs many functions, one of up to 0.7.
+/// Default half width of the box, divided by half of the rows' range. With this width, the border does not affect
+/// processes with lengthscales of up to 2.2 times half of the range. With several coordinates, a wide box would need
+/// many functions. The default is then narrower and suffices for lengthscales of up to 0.7 times half of the range.
 const WIDE: f64 = 4.0;
 const WIDE_OF_SEVERAL: f64 = 2.0;
 
-/// The half width of the box, in halves of the rows' range, at which a process of this length (in halves of the range)
-/// does not feel the border.
+/// Returns the smallest half width of the box for which the border does not affect a process with the lengthscale
+/// `length`. Half of the rows' range is the unit of both.
 pub(super) fn boundary_for(length: f64) -> f64 {
     1.0 + 0.5 * FALLEN * length
 }
 
-/// The number of functions along a coordinate with which a process of this length (in halves of the rows' range) keeps
-/// its variance. `None` for a kernel without such a number.
+/// Returns how many functions along a coordinate are needed to preserve the variance of a process with the lengthscale
+/// `length`. The unit of `length` is half of the rows' range. Returns `None` if the kernel has no such number.
 pub(super) fn count_for(shape: Shape, length: f64, boundary: f64) -> Option<usize> {
     let (_, _, point) = ROWS.iter().find(|(own, ..)| *own == shape)?;
     Some((2.0 * boundary * point / (std::f64::consts::PI * length)).ceil() as usize)
@@ -58,23 +62,23 @@ pub(super) fn count_for(shape: Shape, length: f64, boundary: f64) -> Option<usiz
 #[derive(Clone, Debug)]
 pub struct Spectral {
     shape: Shape,
-    /// The variance, then one lengthscale or one for each coordinate.
+    /// The variance, followed by a common lengthscale or by one lengthscale per coordinate.
     settings: Vec<Setting>,
     basis: Basis,
     frequencies: Dense,
 }
 
-/// The result of a comparison with the process that a basis approximates.
+/// The result of a comparison between a basis and the process that it approximates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
-    /// The largest difference between two covariances of the rows' range, in variances.
+    /// The largest difference between the two covariance functions over the rows' range, divided by the variance.
     pub error: f64,
-    /// Numbers of functions and a boundary with which it would be small.
+    /// Numbers of functions and a boundary for which the error would be small.
     pub advice: (Vec<usize>, f64),
 }
 
 impl Spectral {
-    /// The process with this kernel, by this basis.
+    /// Creates the approximation of the process with this kernel by this basis.
     pub(super) fn new(shape: Shape, settings: Vec<Setting>, basis: Basis) -> Self {
         Self {
             shape,
@@ -104,7 +108,7 @@ impl Spectral {
         move |d| values[1 + d % count]
     }
 
-    /// The variances of the coefficients: the spectral density at their frequencies.
+    /// Computes the variances of the coefficients, which are the values of the spectral density at their frequencies.
     pub(super) fn variances(&self, values: &[f64]) -> Vec<f64> {
         let dimensions = self.frequencies.cols;
         let (d, length) = (dimensions as f64, self.length(values));
@@ -132,8 +136,8 @@ impl Spectral {
             .collect()
     }
 
-    /// Derivatives by the free hyperparameters at θ, from `by_logarithm`: that by the logarithm of a coefficient's variance,
-    /// from its number and its variance.
+    /// Computes the derivatives with respect to the free hyperparameters at θ. `by_logarithm` returns the derivative
+    /// with respect to the logarithm of a coefficient's variance, given the coefficient's number and its variance.
     pub(super) fn gradient(
         &self,
         theta: &[f64],
@@ -175,7 +179,8 @@ impl Spectral {
             .sum()
     }
 
-    /// The error of the covariances in the rows' range at these values, and a basis without it.
+    /// Computes the error of the covariances in the rows' range at these values, and a basis for which this error is
+    /// small.
     ///
     /// # Errors
     /// Fails if a value is out of range.
@@ -217,8 +222,8 @@ impl Spectral {
 }
 
 impl Builder<'_, '_> {
-    /// A Gaussian process by basis functions. By default their number suits the lengthscale below which the prior has
-    /// a twentieth of its mass.
+    /// Builds a Gaussian process from basis functions. The default number of functions is chosen for the 5 % quantile
+    /// of the lengthscale's prior.
     pub(super) fn hsgp(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
         let known = self.known;
         let at_call = |message: String| known.error(&known.call.name.span, message);

@@ -67,7 +67,7 @@ impl Block {
     }
 }
 
-/// A prior that consists of independent parts, whose latent variables are concatenated.
+/// A prior that consists of independent parts. The latent variables of the parts are concatenated.
 #[derive(Clone, Debug)]
 pub struct Stack {
     parts: Vec<Block>,
@@ -153,8 +153,8 @@ impl Stack {
             .collect()
     }
 
-    /// Returns, for each part, a factor of the covariance at θ among the variables of a node that occurs in no row of
-    /// the fit. The factor is empty if the part has no such nodes.
+    /// Returns a factor of a covariance at θ for each part. The covariance is that of the variables of a node that
+    /// occurs in no row of the fit. The factor is empty if the part has no such nodes.
     pub(super) fn roots(&self, theta: &[f64]) -> Result<Vec<Dense>, Error> {
         let each = self.split(theta)?.into_iter();
         each.map(|(part, own)| {

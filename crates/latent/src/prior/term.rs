@@ -1,4 +1,4 @@
-//! Builds a part of the prior from one term of a specification and the table to which it refers.
+//! Builds a part of the prior from one term of a specification and from the table to which the term refers.
 
 use std::sync::Arc;
 
@@ -20,16 +20,17 @@ use crate::{Error, PriorDensity};
 
 /// Limits on the number of nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s
 /// has entries up to 6 · 0.0017 n³ / s², where 0.0017 n³ is the generalised variance of the structure matrix. Rounding
-/// errors in these entries hide the information of a row. For s = 1 they are 2e-6 of this information with 10 000
-/// nodes. With 30 000 nodes they are 6e-5, and the duality gap no longer reaches its tolerance. If a column would need
-/// more nodes, it is interpolated between 2 000 nodes, which follow any smooth curve and allow s down to 0.003.
+/// errors in these entries can hide the information that a row contributes. For s = 1 and 10 000 nodes, the errors are
+/// 2e-6 of this information. For 30 000 nodes they are 6e-5, and the duality gap no longer reaches its tolerance. If a
+/// column would need more nodes, the walk has 2 000 nodes and is interpolated between them. Such a walk follows any
+/// smooth curve and allows standard deviations s as small as 0.003.
 const RW2: Between = Between::Interpolated {
     most: 10_000,
     instead: 2_000,
 };
 
-/// Limits on the number of nodes of a first-order walk. The entries of its precision grow only with n, so these numbers
-/// limit the cost.
+/// Limits on the number of nodes of a first-order walk. The entries of its precision grow only in proportion to n, so
+/// rounding is not a concern, and the limits only bound the cost.
 const RW1: Between = Between::Interpolated {
     most: 100_000,
     instead: 100_000,
@@ -59,7 +60,7 @@ pub(super) struct Builder<'a, 's> {
     pub(super) process: bool,
     pub(super) later_factor: bool,
     pub(super) units: Units,
-    /// Whether the sum has a level, which makes a constant column redundant.
+    /// Whether the sum contains a level. If it does, a constant column is redundant.
     pub(super) level: bool,
     pub(super) by: Factors,
 }
@@ -136,7 +137,7 @@ impl Builder<'_, '_> {
         self.known.setting(name, &self.label, from_data, unit)
     }
 
-    /// Returns the effect of a variable with this factor, in the table's units, that equals 1 in the model.
+    /// Returns the effect in the table's units that corresponds to 1 in the model, for a variable with this factor.
     fn unit(&self, factor: &Option<Covariate>) -> f64 {
         self.units.response / factor.as_ref().map_or(1.0, |covariate| covariate.scale)
     }
@@ -198,7 +199,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// The kernel of a process, among those offered.
+    /// Returns the kernel that the term names. It must be one of the kernels in `offered`.
     pub(super) fn kernel(
         &self,
         offered: impl Fn(&KernelRow) -> bool,
@@ -288,8 +289,8 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// Returns the field with the hyperparameters `names`. The field receives starting values, and later code decides
-    /// which settings are free.
+    /// Returns the field with the hyperparameters `names`. The settings receive starting values only. Later code
+    /// decides which of them are free.
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
         for (i, name) in names.iter().enumerate() {
             let stated = self.setting(name, Some(field.settings()[i].value))?;
@@ -402,7 +403,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Checks that every row has a node. An error points at the column.
+    /// Checks that every row has a node. If one does not, the error points to the column in the specification.
     fn check_rows(&self, index: &Index) -> Result<(), SpecError> {
         let known = self.known;
         let position = known
@@ -415,8 +416,8 @@ impl Builder<'_, '_> {
             .map_err(|m| known.error(position, m))
     }
 
-    /// Returns the number of the first node: the given number, or otherwise 0 if a 0 occurs in the columns, and 1 if
-    /// not.
+    /// Returns the number of the first node. If the user does not give this number, it is 0 if the columns contain a 0,
+    /// and 1 otherwise.
     fn first(&self, columns: &[String]) -> Result<usize, SpecError> {
         let known = self.known;
         if let Some(word) = known.one("first")? {

@@ -33,9 +33,9 @@ pub struct Hyper {
     pub start: Option<f64>,
     /// Whether Jensen learns the hyperparameter if the user gives no value.
     pub learnt: bool,
-    /// The power of the response's unit that serves as the unit of the hyperparameter.
+    /// The hyperparameter is measured in the response's unit raised to this power.
     pub power: f64,
-    /// The quantity that defines the penalised-complexity prior, or `None` if the field defines this prior.
+    /// The quantity that defines the penalised-complexity prior, or `None` if this prior depends on the field.
     pub tail: Option<Tail>,
     /// The threshold and the probability of the default prior. For lengths, the threshold is a multiple of the starting
     /// value.
@@ -81,7 +81,7 @@ const EFFECT: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(6.25), 2.0)
 };
-/// A level has a wide prior, which does not shrink it unless the user requests this.
+/// A level has a wide prior and is therefore not shrunk, unless the user requests it.
 const ROOM: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(1000.0), 2.0)
@@ -236,7 +236,7 @@ pub const TERMS: [Term; 13] = [
     },
 ];
 
-/// A call in a specification whose term and keys exist in the table.
+/// A call in a specification. Its term and its keys exist in the table.
 pub struct Known<'s> {
     text: &'s str,
     /// The call as parsed.
@@ -460,8 +460,8 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// Returns a hyperparameter whose value is measured in `unit`. The value is the given value if there is one,
-    /// otherwise the starting value in the hyperparameter's row, and otherwise `from_data`.
+    /// Returns a hyperparameter whose value is measured in `unit`. The value is the user's value if there is one.
+    /// Otherwise it is the starting value in the hyperparameter's row, or `from_data` if the row has none.
     ///
     /// # Errors
     /// Fails if the value is not a number or is out of range.
@@ -480,8 +480,8 @@ impl<'s> Known<'s> {
     }
 
     /// Returns one hyperparameter per label for a single key. A list gives each label its own value, and a single value
-    /// applies to all labels. Values are in the table's units, in which a model value of 1 equals the label's element
-    /// of `units`.
+    /// applies to all labels. Values are in the table's units. A value of 1 in the model corresponds to the label's
+    /// element of `units`.
     ///
     /// # Errors
     /// Fails if a value is not a number or is out of range, or if the list does not have one element per label.

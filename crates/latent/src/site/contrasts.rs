@@ -1,12 +1,12 @@
-//! The expectation of the multinomial-logit likelihood, expressed by contrasts of categories.
+//! The expectation of the multinomial-logit likelihood, expressed in terms of contrasts between categories.
 //!
-//! With K categories, the last of which is the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is `diag
-//! p − ppᵀ = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`. This is a sum with non-negative weights over the *contrasts*
-//! η_j − η_k of pairs of categories. The optimal Gaussian posterior (Opper and Archambeau 2009) has the precision
-//! `Σ⁻¹ + Wᵀ E[∇²g] W`. If every contrast has its own linear predictor, K(K−1)/2 of them per observation, this
-//! precision has the form `diag λ` with `λ_jk = E[p_j p_k]`. The variances of the contrasts contain the covariance of
-//! an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k − v_jk`. By Price's theorem `2 ∂f/∂v_jk = E[p_j p_k]`, the
-//! same relation as for scalar sites. α belongs to the contrasts against the reference, `α_k = E[p_k] − [y = k]`.
+//! The last of the K categories is the reference, with η_K = 0. The curvature of `g = log Σ_k e^(η_k)` is `diag p − ppᵀ
+//! = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`. This is a sum with non-negative weights over the *contrasts* η_j − η_k
+//! of pairs of categories. The optimal Gaussian posterior (Opper and Archambeau 2009) has the precision `Σ⁻¹ + Wᵀ
+//! E[∇²g] W`. If each of the K(K−1)/2 contrasts of an observation has its own linear predictor, `E[∇²g]` becomes `diag
+//! λ` with `λ_jk = E[p_j p_k]`. The variances of the contrasts contain the covariance of an observation's predictors,
+//! `2 Cov(η_j, η_k) = v_j + v_k − v_jk`. Price's theorem gives `2 ∂f/∂v_jk = E[p_j p_k]`, as for scalar sites. Only
+//! contrasts with the reference have a non-zero α, which is `α_k = E[p_k] − [y = k]`.
 //!
 //! For up to three dimensions (K − 1), the expectation is computed by a product of trapezoidal rules. For more
 //! dimensions, it is the mean over points that are spread evenly and symmetrically and have the right second moments.
@@ -27,8 +27,8 @@ use crate::linear::design::to_sparse_transposed;
 use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
 
-/// Largest number of dimensions for which expectations use grids. With three dimensions of about unit variance, the
-/// error of the grid is 1e-7 nats. The mean over 2048 points had an error of 3e-4.
+/// Largest number of dimensions for which expectations use grids. In three dimensions with variances of about 1, the
+/// error of the grid is 1e-7 nats. The mean over 2048 points has an error of 3e-4.
 const GRID: usize = 3;
 
 /// Number of points in the mean over points. The estimate of the error uses four times as many points.
@@ -85,7 +85,7 @@ impl Potentials for Contrasts {
         out
     }
 
-    /// A single contrast has no likelihood of its own, so this method is never used.
+    /// This method is never called, because a single contrast has no likelihood of its own.
     fn value(&self, _: &Quadrature, _: usize, _: f64, _: f64) -> Value {
         Value {
             f: f64::NAN,
@@ -141,8 +141,8 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// Computes the Cholesky factor of a covariance, which is given by its lower triangle, row by row. Negative rounding
-/// errors are set to 0.
+/// Computes the Cholesky factor of a covariance from its lower triangle, which is stored row by row. Pivots that are
+/// negative because of rounding errors are set to 0.
 fn root(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     for j in 0..n {
         let own: f64 = (0..j).map(|l| a[j * n + l].powi(2)).sum();
@@ -356,8 +356,8 @@ fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Selects the values of the predictors from the values of the contrasts, if the bound couples an observation's
-/// predictors.
+/// If the bound couples an observation's predictors, this function selects their values from the values of the
+/// contrasts.
 pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return values;
@@ -368,7 +368,8 @@ pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the number of predictors of an observation if the bound couples them, so that contrasts are needed.
+/// If the bound couples an observation's predictors, contrasts are needed, and this function returns the number of the
+/// predictors.
 fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
     let several = likelihood.predictors() > 1 && bound != SiteBound::Log;
     several.then(|| likelihood.predictors())
@@ -415,8 +416,8 @@ pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Co
     }
 }
 
-/// Converts the solution of a fit under any bound to the model of [`with_contrasts`]. λ is 0 for contrasts that the fit
-/// did not have.
+/// Converts the solution of a fit under any bound to a starting point for the model of [`with_contrasts`]. λ is 0 for
+/// contrasts that did not occur in the fit.
 pub(crate) fn spread_over_contrasts(model: &LatentModel, warm: &Warm) -> Warm {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return warm.clone();

@@ -17,7 +17,7 @@
 //! Here `H(p) = p log p + (1−p) log(1−p)`. In the row of the tilted bound, the conjugate at fixed ω contains the term
 //! `½ (ω² + (1−2ω) p) v`, which for given α is smallest at ω = p. The minimum and the supremum can be exchanged,
 //! because the bound is convex in ω and the objective of the conjugate is concave in p. Böhning's bound is exact at ψ =
-//! m, which gives `log(1 + e^m) + v/8`. Neither bound needs an outer loop over its parameter.
+//! m, which gives `log(1 + e^m) + v/8`. Neither bound therefore needs an outer loop over its parameter.
 
 use jensen_math::special::{inv_logit, log1p_exp};
 
@@ -193,8 +193,8 @@ impl Convex {
     }
 
     /// Computes a point on the path from α in the direction `d`, where `at` is the curve at α. The path is straight in
-    /// the natural parameter φ′, so it never leaves the domain. If λ is unbounded, it grows only linearly once it has
-    /// grown by a factor of e.
+    /// the natural parameter φ′, so it never leaves the domain. If λ has no upper limit, it grows only linearly along
+    /// the path after it has grown by a factor of e.
     pub(crate) fn along(&self, alpha: f64, at: &Curve, d: f64) -> f64 {
         let step = at.phi2 * d;
         match *self {
@@ -258,7 +258,7 @@ impl Convex {
     }
 
     /// Computes the site's contribution to the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v`, which is non-negative by
-    /// the Fenchel–Young inequality. The computation avoids cancellation where a suitable form exists.
+    /// the Fenchel–Young inequality. Where possible, the formula is rearranged to avoid cancellation.
     pub(crate) fn gap(&self, alpha: f64, m: f64, v: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, slope, .. } => {
@@ -333,8 +333,8 @@ fn above(x: f64) -> f64 {
 /// x.
 ///
 /// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` is increasing and concave, and it is at most 0 at `x/(1 + v/4)`.
-/// Newton's method from that point therefore never oversteps. Its convergence is quadratic, so no further step is
-/// needed after a step of 1e-8.
+/// Newton's method from that point therefore never overshoots. Because it converges quadratically, it can end after a
+/// step of at most 1e-8.
 fn tilted_logit(x: f64, v: f64) -> f64 {
     let target = x.abs();
     let mut z = target / (1.0 + 0.25 * v);
@@ -402,7 +402,7 @@ mod tests {
         sites
     }
 
-    /// Computes the supremum by golden-section search over the domain, which is limited to ±`reach`.
+    /// Computes the supremum of `f` by golden-section search over the part of the domain that lies within ±`reach`.
     fn supremum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
         let ratio = 0.5 * (5f64.sqrt() - 1.0);
         for _ in 0..200 {

@@ -1,14 +1,14 @@
-//! Expectations without a closed form. They serve the natural-gradient fixed point `α = ∂f/∂m`, `λ = 2 ∂f/∂v`.
+//! Expectations without a closed form. They are used by the natural-gradient fixed point `α = ∂f/∂m`, `λ = 2 ∂f/∂v`.
 //!
 //! For an exact expectation `f(m, v) = E g(η)` with η ~ N(m, v) and g = −log p, the derivatives are `∂f/∂m = E g′` and
 //! `∂f/∂v = ½ E g″` (Bonnet's and Price's theorems).
 //!
-//! For functions that are analytic near the real line, no rule is better than the trapezoidal rule `Σ h φ(z_k) g(m + s
-//! z_k)`. If g is analytic within a distance w of the real line, shifting the line of integration by a ≤ w/s shows that
-//! the error is about `exp(a²/2 − 2πa/h)` (Trefethen and Weideman 2014). The step h is chosen for the spread s so that
-//! the logarithm of this error is [`SMALL`]. This requires 16 nodes up to s = 0.12 w, and about 75 s/w nodes beyond.
-//! For log(1 + e^η), w = π. Gauss–Hermite quadrature of this function with 32 nodes has an error of 5e-6 nats at a
-//! spread of 3, 1.4e-3 at 6 and 1.3e-2 at 10.
+//! For functions that are analytic near the real line, the best rule is the trapezoidal rule `Σ h φ(z_k) g(m + s z_k)`.
+//! If g is analytic within a distance w of the real line, shifting the line of integration by a ≤ w/s shows that the
+//! error is about `exp(a²/2 − 2πa/h)` (Trefethen and Weideman 2014). The step h is chosen for the spread s so that the
+//! logarithm of this error is [`SMALL`]. This requires 16 nodes up to s = 0.12 w, and about 75 s/w nodes beyond. For
+//! log(1 + e^η), w = π. Gauss–Hermite quadrature of this function with 32 nodes has an error of 5e-6 nats at a spread
+//! of 3, 1.4e-3 at 6 and 1.3e-2 at 10.
 
 use std::fmt::Debug;
 use std::sync::OnceLock;
@@ -39,30 +39,30 @@ pub(crate) trait Potentials: Debug + Send + Sync {
 
     fn width(&self, n: usize) -> f64;
 
-    /// Returns the largest difference, in nats, between a value and its prediction from the derivatives, summed over
-    /// all potentials.
+    /// Returns the largest possible difference, in nats, between the sum of the potentials and its prediction from the
+    /// derivatives.
     fn discord(&self) -> f64 {
         0.0
     }
 }
 
-/// Logarithm of the error that determines the step.
+/// The step is chosen so that the logarithm of the error has this value.
 const SMALL: f64 = -25.0;
 
-/// The largest step at which the error of integrating the normal density itself is [`SMALL`].
+/// The largest step. At this step, the logarithm of the error of integrating the normal density itself is [`SMALL`].
 const STEP: f64 = 0.88;
 
-/// Nodes reach this many standard deviations on either side. A mass of 2e-12 lies beyond.
+/// The nodes cover this many standard deviations on either side of the mean. A mass of 2e-12 lies beyond.
 const REACH: f64 = 7.04;
 
-/// Steps shrink by a factor of √2 from level to level, up to 8192 nodes. The level that a spread needs is at
-/// most half of this number for spreads up to 270 w/π.
+/// Number of levels. The step shrinks by a factor of √2 from level to level, and the last level has 8192 nodes. Spreads
+/// of up to 270 w/π need only the first half of the levels.
 const LEVELS: usize = 19;
 
-/// Number of levels over which the step is halved.
+/// The step is halved after this number of levels.
 const HALVED: usize = 2;
 
-/// Nodes and weights. They are padded with weights of 0 to whole vectors.
+/// Nodes and weights of a rule. Nodes with weight 0 are appended to fill whole vectors.
 #[derive(Clone, Debug)]
 pub(crate) struct Nodes {
     pub nodes: Vec<f64>,
@@ -122,8 +122,8 @@ pub(crate) struct Quadrature {
 }
 
 impl Quadrature {
-    /// Creates the quadrature with this number of Gauss–Hermite nodes. Without a number, each spread determines the
-    /// nodes of the trapezoidal rule.
+    /// Creates the quadrature with this number of Gauss–Hermite nodes. If `nodes` is `None`, the quadrature is the
+    /// trapezoidal rule, with a number of nodes that depends on the spread.
     pub(crate) fn new(nodes: Option<usize>) -> Result<Self, Error> {
         let given = |nodes: usize| -> Result<Nodes, Error> {
             let rule = gauss_hermite(nodes).ok_or_else(|| {
@@ -167,8 +167,8 @@ impl Quadrature {
     }
 }
 
-/// Computes the uncertainty in nats of the sum of the expectations at these marginals, which is the change of the sum
-/// when the number of nodes is doubled.
+/// Computes the uncertainty, in nats, of the sum of the expectations at these marginals. To estimate it, the function
+/// doubles the number of nodes and returns the change of the sum.
 pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f64]) -> f64 {
     let own = sites.values(rule, m, v);
     let finer = sites.values(&Quadrature::by_spread(true), m, v);
@@ -198,7 +198,8 @@ simd_fn! {
     }
 }
 
-/// Number of sites per task. A site takes many times as long as an element of other loops.
+/// Number of sites per task. It is smaller than in other loops, because a site takes many times as long as an element
+/// of those loops.
 const FEW: usize = 256;
 
 impl<P: Potential> Potentials for Vec<P> {

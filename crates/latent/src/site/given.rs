@@ -1,4 +1,4 @@
-//! User-defined sites. A site consists of f, the conjugate of f on a curve, and the domain of the curve.
+//! User-defined sites. A site defines a bound f, its conjugate along a curve, and the domain of this curve.
 
 use std::fmt::Debug;
 
@@ -26,7 +26,7 @@ pub trait Site: Debug + Send + Sync {
     fn domain(&self) -> (f64, f64);
 }
 
-/// Number of bisections that determine α to the last digit, starting from any interval of double-precision numbers.
+/// Number of bisections. It suffices to determine α to the last digit, whatever the interval at the start.
 const HALVINGS: usize = 2_200;
 
 fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
@@ -84,7 +84,7 @@ fn middle(a: f64, b: f64) -> f64 {
     0.5 * a + 0.5 * b
 }
 
-/// Returns ∂f/∂m at (0, 1), which is an α inside the domain.
+/// Returns ∂f/∂m at (0, 1). This value is an α inside the domain.
 pub(crate) fn guess(site: &dyn Site) -> f64 {
     site.value(0.0, 1.0).by_mean
 }

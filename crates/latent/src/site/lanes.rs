@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs of one bound and of several, with sites of other kinds in between.
+    /// Returns runs of sites with the same bound and with several bounds. Some of them contain sites of other kinds.
     fn stretches() -> Vec<Vec<Convex>> {
         let site = |bound, i: usize| Convex::Logistic {
             bound,

@@ -20,7 +20,7 @@ pub(crate) const BOUNDS: &[SiteBound] = &[
     SiteBound::Piecewise,
 ];
 
-/// −log p of one observation, `−y (η−t) + n log(1 + e^(η−t)) + c`, with the shift t.
+/// The function −log p of one observation, which is `−y (η−t) + n log(1 + e^(η−t)) + c` with shift t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Logistic {
     pub y: f64,

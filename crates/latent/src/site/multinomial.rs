@@ -1,9 +1,9 @@
 //! The vector site of the multinomial-logit likelihood under the log bound.
 //!
-//! With K categories, the last of which is the reference, and K − 1 linear predictors, the bound is `E log(1 + Σ
-//! e^(η_k)) ≤ log(1 + Σ e^(m_k + v_k/2)) = sup over p of Σ p_k (m_k + v_k/2) − Σ_k≤K p_k log p_k`. Here p is in the
-//! open simplex of K numbers. The dual coordinates are α_k = p_k − [y = k] for k < K, with λ_k = p_k. The curvature of
-//! φ = Σ_k≤K p_k log p_k is `diag(1/p_k) + 11ᵀ/p_K`.
+//! There are K categories and K − 1 linear predictors, because the last category is the reference. The bound is `E
+//! log(1 + Σ e^(η_k)) ≤ log(1 + Σ e^(m_k + v_k/2)) = sup over p of Σ p_k (m_k + v_k/2) − Σ_k≤K p_k log p_k`. Here p is
+//! in the open simplex of K numbers. The dual coordinates are α_k = p_k − [y = k] for k < K, with λ_k = p_k. The
+//! curvature of φ = Σ_k≤K p_k log p_k is `diag(1/p_k) + 11ᵀ/p_K`.
 
 use super::convex::{Curve, Value};
 
@@ -19,7 +19,7 @@ impl Multinomial {
     }
 
     /// Returns the probabilities p_k for k < K, followed by p_K. The probability of the observed category is one minus
-    /// the sum of the others, which preserves small complements.
+    /// the sum of the others, so small values of this sum keep their relative accuracy.
     fn probabilities(&self, alpha: &[f64]) -> Vec<f64> {
         let mut p: Vec<f64> = alpha
             .iter()
@@ -65,7 +65,7 @@ impl Multinomial {
         self.probabilities(alpha).iter().all(|p| *p > 0.0)
     }
 
-    /// Computes the point at `t` on the path that is straight in φ′, which never leaves the domain.
+    /// Computes the point at `t` on a path that is straight in φ′. Such a path never leaves the domain.
     pub(crate) fn along(&self, alpha: &[f64], direction: &[f64], t: f64, out: &mut [f64]) {
         let p = self.probabilities(alpha);
         let last = p[self.size];

@@ -1,9 +1,9 @@
 //! A piecewise quadratic upper bound on log(1 + e^x), after Marlin, Khan and Murphy (2011).
 //!
-//! Each piece interpolates the function at the Chebyshev nodes of its interval, and is lifted by its largest shortfall
-//! there. The intervals are chosen so that every piece exceeds the function by at most [`EXCESS`]. The right half
-//! mirrors the left half by `log(1 + e^x) = x + log(1 + e^−x)`. In the tails, the bound is constant or linear. The
-//! expectation under N(m, v) and its derivatives are sums of truncated normal moments.
+//! Each piece interpolates the function at the Chebyshev nodes of its interval. It is then raised until it is nowhere
+//! below the function on this interval. The intervals are chosen so that every piece exceeds the function by at most
+//! [`EXCESS`]. The right half mirrors the left half by `log(1 + e^x) = x + log(1 + e^−x)`. In the tails, the bound is
+//! constant or linear. The expectation under N(m, v) and its derivatives are sums of truncated normal moments.
 
 use jensen_math::special::{erfc, log1p_exp};
 
@@ -24,7 +24,7 @@ struct Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pieces(Vec<Piece>);
 
-/// Computes the lifted interpolant on [low, high] ⊂ (−∞, 0], and the largest amount by which it exceeds the function.
+/// Computes the raised interpolant on [low, high] ⊂ (−∞, 0], and the largest amount by which it exceeds the function.
 fn interpolate(low: f64, high: f64) -> (Piece, f64) {
     let (centre, half) = (0.5 * (low + high), 0.5 * (high - low));
     // In t = (x − centre)/half the nodes are −r, 0, r with r = √3/2.

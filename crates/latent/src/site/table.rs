@@ -90,8 +90,8 @@ impl Sites {
         }
     }
 
-    /// Computes E h(η_n) for another function h by the site's own quadrature rule. Returns NaN if the site does not use
-    /// quadrature.
+    /// Computes E h(η_n) for another function h with the site's own quadrature rule. Returns NaN if the site does not
+    /// use quadrature.
     pub(crate) fn expectation(&self, n: usize, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::Expected(potentials, rule) => rule.expectation(potentials.width(n), m, v, h),
@@ -107,8 +107,8 @@ impl Sites {
         }
     }
 
-    /// Returns the number of nats, beyond rounding errors, by which the sum of the sites may differ from the prediction
-    /// of its derivatives.
+    /// Returns how much the sum of the sites may differ from the prediction of its derivatives, in nats and in addition
+    /// to rounding errors.
     pub(crate) fn discord(&self) -> f64 {
         match self {
             Self::Expected(potentials, _) => potentials.discord(),
@@ -116,8 +116,9 @@ impl Sites {
         }
     }
 
-    /// Returns natural parameters (b, λ) at which the fixed point starts. For a convex dual, they are the parameters
-    /// after one step from a guess based on the data. Otherwise they are the parameters at the prior mean.
+    /// Returns natural parameters (b, λ) at which the fixed point starts. If the sites have a convex dual, the function
+    /// guesses a point from the data and returns the parameters after one step from there. Otherwise it returns the
+    /// parameters at the prior mean.
     pub(crate) fn guess(&self, centre: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = centre.len();
         match self {

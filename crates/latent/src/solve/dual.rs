@@ -5,15 +5,15 @@
 //! Hessian is `Σ̃ + ½ λ′λ′ᵀ∘S∘S + diag(φ″ − ½ λ″∘v̄)`.
 //!
 //! For a dense prior with N ≤ L, the Newton system is solved directly. Otherwise the solver replaces S∘S by its
-//! diagonal or omits it, and solves `(Σ̃ + D) x = r` in latent space with at most one more factorisation. L-BFGS
-//! corrects for the omission, which changes the curvature by at most a factor 1 + S_nn/2 because `(SΛS)_nn ≤ S_nn`.
+//! diagonal or omits it, and solves `(Σ̃ + D) x = r` in latent space with at most one more factorisation. This changes
+//! the curvature by at most a factor of 1 + S_nn/2, because `(SΛS)_nn ≤ S_nn`. L-BFGS corrects for the change.
 //!
 //! φ is a barrier at the ends of the domain. For a dense prior with N ≤ L, an iterate moves along a path that is
 //! straight in φ′(α), which is the logarithm of a rate or the logit of a probability. Such a path never leaves the
 //! domain, and Newton's method in these coordinates reaches the optimum from a rough guess in a few steps. For other
-//! priors, Σ̃ nearly confines α to a plane, and such paths leave the plane. In that case the natural-gradient fixed
-//! point, whose iterates stay on the plane, finds the first iterate inside the domain, and straight steps end at most
-//! 99 % of the way to the boundary.
+//! priors, Σ̃ nearly confines α to a plane, and such paths leave the plane. In that case the solver first runs the
+//! natural-gradient fixed point, whose iterates stay on the plane, until an iterate is inside the domain. From there it
+//! takes straight steps, which go at most 99 % of the way to the boundary.
 //!
 //! The stopping rule is the duality gap, which is a sum of non-negative terms by the Fenchel–Young inequality.
 
@@ -33,7 +33,7 @@ const MEMORY: usize = 8;
 
 const FRACTION: f64 = 0.99;
 
-/// The factor at λ serves as a preconditioner as long as λD is within these limits.
+/// The factor at λ is used as a preconditioner while λD is within these limits.
 const REUSE: (f64, f64) = (0.5, 2.5);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub(crate) struct State {
     /// The vector m̄ = μ̃ − Σ̃α, which is updated together with α.
     predictor: Vec<f64>,
     pairs: VecDeque<Pair>,
-    /// The gradient before the last step, which is needed for the next L-BFGS pair.
+    /// The gradient before the last step. The next L-BFGS pair needs it.
     gradient: Vec<f64>,
     /// Number of consecutive steps that did not lower the dual beyond rounding.
     idle: u64,
@@ -92,10 +92,10 @@ impl Snapshot for State {
     }
 }
 
-/// After this many steps of the fixed point without success, the dual has no feasible start.
+/// The search for a feasible start fails after this many steps of the fixed point.
 const APPROACH: u64 = 60;
 
-/// Duality gap, in nats per predictor, at which the dual takes over from the fixed point.
+/// The dual takes over from the fixed point when the duality gap has fallen to this value, in nats per predictor.
 const NEAR: f64 = 0.02;
 
 pub(crate) struct Start {
@@ -107,9 +107,9 @@ pub(crate) struct Start {
 
 /// Returns a feasible point. For a dense prior with N ≤ L, the point comes from an earlier fit or is a rough guess. For
 /// other priors, natural-gradient steps run until a point is inside the domain and has a small gap. The iterates of
-/// these steps are consistent but may leave the domain of φ. While the gap is large, straight steps in
-/// the dual would soon reach the boundary of the domain. If the natural-gradient steps fail and Σ̃ is available, the point is the rough
-/// guess.
+/// these steps stay consistent with the prior but may leave the domain of φ. Straight steps in the dual are not used
+/// while the gap is large, because they would soon reach the boundary of the domain. If the natural-gradient steps fail
+/// and Σ̃ is available, the point is the rough guess.
 pub(crate) fn start(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -422,7 +422,8 @@ struct Reached {
 }
 
 impl State {
-    /// Completes the pair of the last step with the new gradient, or drops the pair if its curvature is not positive.
+    /// Completes the L-BFGS pair of the last step with the new gradient. If the pair's curvature is not positive, the
+    /// pair is dropped.
     fn remember(&mut self, gradient: &[f64]) {
         if let (Some(pair), false) = (self.pairs.back_mut(), self.gradient.is_empty())
             && pair.y.is_empty()

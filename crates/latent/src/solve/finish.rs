@@ -7,11 +7,11 @@ use crate::linear::design;
 use crate::site::Sites;
 use crate::{Error, Fit, Sensitivity};
 
-/// If a method stops by its own rule at a duality gap above this value in nats, the fit is not at the optimum. All
-/// solvers for the same bound agree to within this value.
+/// If a method stops by its own rule while the duality gap is above this value, in nats, the fit does not count as
+/// converged. All solvers for the same bound agree to within this value.
 const STOPPED_SHORT: f64 = 1e-4;
 
-/// Returns the status that the method's own rule gives, unless the duality gap contradicts it.
+/// Returns the status according to the method's own rule, unless the duality gap contradicts this status.
 fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
     match gap {
         Some(gap) if status.is_converged() && gap > STOPPED_SHORT => Status::Stalled {

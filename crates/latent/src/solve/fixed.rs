@@ -17,7 +17,7 @@ use crate::site::Sites;
 use crate::site::convex::Value;
 use crate::{Dense, Warm};
 
-/// Number of earlier steps that enter the mixture.
+/// Number of earlier steps that the mixture combines.
 const MIXED: usize = 5;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +61,7 @@ impl Snapshot for State {
     }
 }
 
-/// All quantities at one (b, λ). The geometry is factorised at this point after the computation.
+/// All quantities at one (b, λ). After their computation, the geometry is factorised at this λ.
 struct Point {
     alpha: Vec<f64>,
     predictor: Vec<f64>,
@@ -70,7 +70,8 @@ struct Point {
     bound: f64,
 }
 
-/// Returns (b, λ) of the warm fit if there is one, and otherwise of the sites at their own data.
+/// Returns the starting values of (b, λ). If there is a warm fit, they come from this fit. Otherwise they come from the
+/// data.
 pub(crate) fn start(
     problem: &Problem<'_>,
     sites: &Sites,
@@ -315,8 +316,9 @@ impl FixedPoint<'_, '_> {
     }
 }
 
-/// Computes Anderson's mixture of the current point with earlier ones. It is the combination with the smallest step, in
-/// the norm that scales every coordinate by its current size. Returns `None` without earlier points.
+/// Computes Anderson's mixture of the current point and earlier points. The mixture is the combination with the
+/// smallest step, measured in a norm that divides every coordinate by its current size. Returns `None` if there are no
+/// earlier points.
 fn mix(points: &[Vec<f64>], steps: &[Vec<f64>], here: &[f64], step: &[f64]) -> Option<Vec<f64>> {
     let k = points.len();
     if k == 0 {

@@ -40,8 +40,8 @@ pub(crate) struct Solution {
     pub predictor: Vec<f64>,
     pub bound: f64,
     pub gap: Option<f64>,
-    /// The gain in nats of one step of the natural-gradient fixed point. It is computed for solvers that do not take
-    /// such steps and have no duality gap.
+    /// The gain, in nats, of one step of the natural-gradient fixed point. It is computed if the solver does not take
+    /// such steps and there is no duality gap.
     pub gain: Option<f64>,
 }
 
@@ -58,14 +58,14 @@ pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
 /// Fits the Gaussian posterior of a latent Gaussian model by maximising the bound on log p(y).
 ///
 /// `control` provides the budget, cancellation, the trace and checkpoints. In the trace, `elbo` is the primal objective
-/// and `gap` is the duality gap. A resumed run is bitwise identical to an uninterrupted one. The fit starts from
-/// `warm`, an earlier fit, if that is feasible. If `sensitivity` is true, the fit includes the derivatives of the bound
-/// with respect to the prior and the likelihood's parameters.
+/// and `gap` is the duality gap. A resumed run is bitwise identical to an uninterrupted one. If `warm` contains an
+/// earlier fit and its solution is feasible, the fit starts from there. If `sensitivity` is true, the fit includes the
+/// derivatives of the bound with respect to the prior and the likelihood's parameters.
 ///
 /// # Errors
-/// Returns the errors of [`LatentModel::check`]. It also fails if the prior is indefinite beyond jitter, disconnected,
-/// or improper beyond its declared null space, if the solver does not support the bound, or if the checkpoint belongs
-/// to another run.
+/// Returns the errors of [`LatentModel::check`]. Also fails if the prior is disconnected, if it remains indefinite
+/// after jitter was added, or if it is improper outside its declared null space. Also fails if the solver does not
+/// support the bound, or if the checkpoint comes from another run.
 pub fn fit(
     model: &LatentModel,
     settings: &Settings,
@@ -95,8 +95,8 @@ pub fn fit(
 }
 
 /// Fits the Gaussian posterior under user-defined sites. Like [`fit`](fn@fit), the function returns the bound, the
-/// posterior and the duality gap as a certificate. Its inputs are the prior of the latent variables, the design of the
-/// linear predictors, and their offsets.
+/// posterior and the duality gap, which limits the distance from the optimum. Its inputs are the prior of the latent
+/// variables, the design of the linear predictors, and their offsets.
 ///
 /// # Errors
 /// Fails for the same reasons as [`fit`](fn@fit), and if a site returns values that are not finite or a ∂f/∂m outside

@@ -5,9 +5,9 @@ use crate::linear::kernels::{dot, map};
 /// A step s and the change y of the gradient over it, with `s · y > 0`.
 pub(crate) type Correction<'a> = (&'a [f64], &'a [f64]);
 
-/// Computes `H q`, where H is the inverse Hessian that the corrections, oldest first, give from an initial inverse
-/// Hessian. `guess` applies the initial inverse Hessian. The function also returns the multiple of each step in the
-/// result. Returns `None` if `guess` does.
+/// Computes `H q`, where H is the inverse Hessian that results from applying the corrections, oldest first, to an
+/// initial inverse Hessian. `guess` multiplies a vector by the initial inverse Hessian. The function also returns the
+/// coefficient of each step in the result. Returns `None` if `guess` returns `None`.
 pub(crate) fn two_loops(
     corrections: &[Correction<'_>],
     mut q: Vec<f64>,

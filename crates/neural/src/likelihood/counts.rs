@@ -1,7 +1,7 @@
 //! Likelihoods of counts: Poisson, negative binomial, and negative binomial with excess zeros.
 //!
-//! A count x has the mean μ, for which the network outputs log μ. The negative binomial distribution has the variance
-//! μ + μ²/r, with one size r for each column. Its mass function is `Γ(x + r) / (Γ(r) x!) · (r / (r + μ))^r · (μ / (r +
+//! A count x has the mean μ, and the network outputs log μ. The negative binomial distribution has the variance μ +
+//! μ²/r, where each column has its own size r. Its mass function is `Γ(x + r) / (Γ(r) x!) · (r / (r + μ))^r · (μ / (r +
 //! μ))^x`.
 
 use jensen_graph::{ElemOp, Graph, NodeId};
@@ -10,11 +10,12 @@ use rand_distr::{Distribution, Gamma, Poisson};
 
 use super::{Column, OutOfDomain};
 
-/// The largest integer up to which single precision represents every integer.
+/// Single precision represents every integer up to this one exactly.
 const LARGEST: f32 = 16_777_216.0;
 
-/// Smallest and largest initial size of a column. Within these limits, the variance is between the mean and a hundred
-/// times the squared mean. The moments of rare counts are too uncertain to justify other sizes.
+/// Smallest and largest initial size of a column. With sizes between these limits, the term that the size adds to the
+/// variance is between a hundredth of the squared mean and a hundred times the squared mean. The moments of rare counts
+/// are too uncertain to justify other sizes.
 const SIZES: (f64, f64) = (0.01, 100.0);
 
 fn log_factorial(g: &mut Graph, x: NodeId) -> NodeId {
@@ -31,8 +32,8 @@ pub(super) fn poisson(g: &mut Graph, log_mean: NodeId, x: NodeId) -> NodeId {
     g.sub(linear, rest)
 }
 
-/// Builds `log p(x)` of every count under negative binomial distributions. With a = log μ − log r this is `log Γ(x + r)
-/// / Γ(r) − log x! − r log(1 + eᵃ) − x log(1 + e⁻ᵃ)`, in which no term overflows for large sizes.
+/// Builds `log p(x)` of every count under its negative binomial distribution. With a = log μ − log r this is `log Γ(x +
+/// r) / Γ(r) − log x! − r log(1 + eᵃ) − x log(1 + e⁻ᵃ)`. This form does not overflow for large sizes.
 pub(super) fn negative_binomial(
     g: &mut Graph,
     log_mean: NodeId,
@@ -70,7 +71,7 @@ pub(super) fn zero_inflated(
     g.sub(raised, total)
 }
 
-/// Computes the logarithm of a column's mean. Half a count is added, so that the mean is positive.
+/// Computes the logarithm of a column's mean. Half a count is added to the sum so that the mean is positive.
 pub(super) fn log_mean(column: &Column) -> f64 {
     (column.mean + 0.5 / column.count).ln()
 }
@@ -81,7 +82,7 @@ pub(super) fn log_size(column: &Column) -> f64 {
     size.clamp(SIZES.0, SIZES.1).ln()
 }
 
-/// Returns the log odds of excess zeros at which half of the column's zeros are excess zeros.
+/// Returns the initial log odds of an excess zero. They assume that half of the column's zeros are excess zeros.
 pub(super) fn log_odds_of_excess(column: &Column) -> f64 {
     let share = 0.5 * (column.zeros * column.count + 0.5) / (column.count + 1.0);
     (share / (1.0 - share)).ln()
@@ -92,7 +93,7 @@ pub(super) fn draw_poisson(mean: f64, stream: &mut Stream) -> f32 {
     Poisson::new(mean).map_or(0.0, |of| of.sample(stream)) as f32
 }
 
-/// Draws a negative binomial number, which is a Poisson number whose mean has a gamma distribution.
+/// Draws a negative binomial number. It is a Poisson number whose mean is drawn from a gamma distribution.
 pub(super) fn draw_negative_binomial(mean: f64, size: f64, stream: &mut Stream) -> f32 {
     let mean = Gamma::new(size, mean / size).map_or(mean, |of| of.sample(stream));
     draw_poisson(mean, stream)

@@ -1,7 +1,7 @@
 //! Observation models log p(x | outputs of the network).
 //!
-//! Each distribution defines its name, the heads of the decoder, the parameters of columns that all records share, the
-//! log density of every value, the mean, the initial values, the draws, and the domain.
+//! Each distribution defines its name, its domain, the heads of the decoder, and the parameters of columns that all
+//! records share. It also defines log densities, means, initial values and draws.
 
 mod counts;
 
@@ -21,8 +21,8 @@ pub enum Likelihood {
         /// Whether the logistic function maps the means to (0, 1).
         bounded: bool,
     },
-    /// Groups of `categories` indicator values (or probabilities), whose logits the network outputs. Each group
-    /// represents one categorical value.
+    /// Categorical values, each of which is represented by a group of `categories` indicators (or probabilities). The
+    /// network outputs their logits.
     Categorical {
         /// Number of categories in a group. The width of a record is a multiple of this number.
         categories: usize,
@@ -32,8 +32,8 @@ pub enum Likelihood {
     /// Independent negative binomial counts, whose log means the network outputs. Each column has one size, and the
     /// variance is mean + mean²/size.
     NegativeBinomial,
-    /// Independent counts with excess zeros. The network outputs the log odds that a count is an excess zero, and
-    /// otherwise the count is negative binomial.
+    /// Independent counts with excess zeros. The network outputs the log odds that a count is an excess zero. A count
+    /// that is not an excess zero is negative binomial.
     ZeroInflatedNegativeBinomial,
 }
 
@@ -51,7 +51,7 @@ pub struct OutOfDomain {
     pub position: usize,
     /// The value that is outside the domain.
     pub value: f32,
-    /// The range of valid values, as words in a message.
+    /// A description of the valid values for messages.
     pub expected: &'static str,
 }
 
@@ -185,9 +185,9 @@ impl Likelihood {
         }
     }
 
-    /// Returns the outputs of a column at which training starts, with the heads first. They correspond to the mean of
-    /// the column, and parameters that are not listed start at 0. For shares, half a record of either kind is added, so
-    /// that the logits stay finite for values that all records have or no record has.
+    /// Returns the initial outputs for a column, with the heads first. They are computed from the mean of the column,
+    /// and parameters that are not in the list start at 0. For shares, half a record with the value 0 and half a record
+    /// with the value 1 are added to the data. The logits then stay finite even if all records have the same value.
     pub(crate) fn start(self, column: &Column) -> Vec<f64> {
         let Column { count, mean, .. } = *column;
         let odds = (mean * count + 0.5) / ((1.0 - mean) * count + 0.5);
@@ -205,7 +205,7 @@ impl Likelihood {
         }
     }
 
-    /// Draws a record into `x`. `outputs` contains the outputs of one head after another.
+    /// Draws a record and writes it to `x`. `outputs` contains the outputs of one head after another.
     pub fn draw(
         self,
         mean: &[f32],

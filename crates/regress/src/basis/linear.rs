@@ -12,7 +12,7 @@ pub fn multiply(a: &[Vec<f64>], b: &[Vec<f64>]) -> Rows {
         .collect()
 }
 
-/// Returns the inverse of a regular matrix. It is computed by Gaussian elimination with partial pivoting.
+/// Computes the inverse of a regular matrix by Gaussian elimination with partial pivoting.
 pub fn inverse(a: &[Vec<f64>]) -> Rows {
     let n = a.len();
     let mut rows: Rows = a

@@ -1,5 +1,5 @@
-//! Bases of functions of one column. A basis estimates its state from the data, and then evaluates its functions at
-//! arbitrary values.
+//! Basis functions of one column. A basis estimates its state from the data, and can then be evaluated at arbitrary
+//! values.
 
 mod linear;
 mod polynomial;

@@ -1,4 +1,4 @@
-//! Orthogonal polynomials over the values of a column, which equal those of R's `poly`. They are computed by a
+//! Orthogonal polynomials over the values of a column. They equal the polynomials of R's `poly`. They are computed by a
 //! three-term recursion (Kennedy and Gentle, Statistical computing, 1980, pages 343 to 344).
 
 use serde::{Deserialize, Serialize};

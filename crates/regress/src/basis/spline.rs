@@ -82,9 +82,9 @@ impl Spline {
             .collect()
     }
 
-    /// Evaluates the natural splines, which are the combinations of B-splines whose second derivatives at the boundary
-    /// are zero. Householder reflections with LINPACK's signs give the same basis as R, so coefficients have the same
-    /// meaning.
+    /// Evaluates the natural splines. They are the combinations of B-splines that have zero second derivatives at the
+    /// boundary. The basis is computed by Householder reflections with LINPACK's signs. It is therefore the same as in
+    /// R, and coefficients have the same meaning.
     fn natural_rows(&self, x: &[f64]) -> Rows {
         let skipped = usize::from(!self.intercept);
         let boundary = self.boundary();
@@ -126,8 +126,8 @@ impl Spline {
 
 /// Evaluates a basis for baseline hazards at the given times, and the integrals of its functions. The basis consists of
 /// five cubic functions with unit integral. These are M-splines with one knot at the median, and their integrals are
-/// I-splines (Ramsay, Statistical Science 3, 1988). Both results have one column per function. The boundary lies a
-/// fiftieth of the range beyond the times, as in brms.
+/// I-splines (Ramsay, Statistical Science 3, 1988). Both results have one column per function. As in brms, the boundary
+/// knots are a fiftieth of the range beyond the smallest and the largest time.
 pub fn hazards(times: &[f64]) -> [Vec<Vec<f64>>; 2] {
     const DEGREE: usize = 3;
     let low = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -234,8 +234,8 @@ impl Cubic {
         (b, d)
     }
 
-    /// Returns the penalty matrix Dᵀ B⁻¹ D. As a quadratic form of the values at the knots, it is the integral of the
-    /// squared second derivative.
+    /// Returns the penalty matrix S = Dᵀ B⁻¹ D. For values β at the knots, βᵀ S β is the integral of the squared second
+    /// derivative.
     pub fn penalty(&self) -> Rows {
         let (b, d) = self.bands();
         let turned: Rows = (0..self.len())
@@ -244,8 +244,8 @@ impl Cubic {
         multiply(&turned, &multiply(&inverse(&b), &d))
     }
 
-    /// Returns the weights with which the values at the knots enter the value at `x`. Natural splines are linear beyond
-    /// the knots, and periodic splines wrap around.
+    /// Returns the weights of the values at the knots in the value at `x`. Natural splines are linear beyond the knots,
+    /// and periodic splines wrap around.
     pub fn weights(&self, x: f64) -> Vec<f64> {
         let (first, last) = (self.knots[0], self.knots[self.knots.len() - 1]);
         let x = match self.cyclic {

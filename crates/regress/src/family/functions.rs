@@ -1,4 +1,4 @@
-//! Stan functions for densities that Stan's library lacks, and for random numbers with these distributions.
+//! Stan functions for densities that are not in Stan's library, and for random numbers with these distributions.
 
 /// The skew-normal distribution, parameterised by its mean, its standard deviation and its slant.
 pub const SKEW_NORMAL: &str = "
@@ -250,7 +250,7 @@ pub const ACAT: &str = "
     return categorical_logit_rng(acat_logits(mu, thresholds));
   }";
 
-/// The density of the Cox model, in which hazards are proportional to a baseline hazard.
+/// The density of the Cox model. All hazards in this model are proportional to a baseline hazard.
 pub const COX: &str = "
   // Proportional hazards: relative hazard, baseline hazard and its integral.
   real cox_lpdf(real y, real mu, real bhaz, real cbhaz) {
@@ -263,11 +263,12 @@ pub const COX: &str = "
     return log1m_exp(-cbhaz * mu);
   }";
 
-/// The distribution of the time at which a diffusion reaches one of two boundaries. Random times are sums of exit times
-/// from intervals around the current position, until the path meets a boundary (Tuerlinckx, Maris, Ratcliff and De
-/// Boeck, Behavior Research Methods 33, 2001). Each exit time is drawn by rejection: an exponential time with the
-/// slowest rate is accepted with a probability that depends on the other terms of the series (Feller, An introduction
-/// to probability theory II, chapter X.5). Times below 0.02 have a probability of less than 1e-8.
+/// The distribution of the time that a diffusion takes to reach one of two boundaries. A random time is a sum of exit
+/// times from intervals around the current position of the path, until the path reaches a boundary (Tuerlinckx, Maris,
+/// Ratcliff and De Boeck, Behavior Research Methods 33, 2001). Each exit time is drawn by rejection: an exponential
+/// time with the slowest rate is accepted with a probability that depends on the other terms of the series (Feller, An
+/// introduction to probability theory II, chapter X.5). An exit time is below 0.02 with a probability of less than
+/// 1e-8.
 pub const WIENER: &str = "
   // A diffusion with drift mu and boundaries bs apart, from the share bias, after the time ndt; dec: 1 for the upper boundary.
   real wiener_diffusion_lpdf(real y, int dec, real mu, real bs, real ndt, real bias) {

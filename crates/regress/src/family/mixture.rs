@@ -1,4 +1,4 @@
-//! Mixtures, in which each response comes from one of two families in the table.
+//! Mixtures of two families in the table. Each response comes from one of the two.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ const SHARE: Parameter = Parameter {
     fixed: None,
 };
 
-/// Families must be static, so this list is built once.
+/// The list is built only once, because families must be static.
 static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let pairs = FAMILIES
         .iter()
@@ -24,8 +24,8 @@ static MIXTURES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns whether two families can be mixed: they have the same kind of response, predictors on the same scale, and
-/// random numbers.
+/// Returns whether two families can be mixed. Both must have the same kind of response, predictors on the same scale,
+/// and functions for random numbers.
 fn fit(first: &Family, second: &Family) -> bool {
     let numbers = |family: &Family| {
         family.has_one_mean()

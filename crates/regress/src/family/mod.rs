@@ -1,4 +1,4 @@
-//! Families of responses, in one table of names, links, parameters, priors and densities.
+//! Families of responses. One table defines their names, links, parameters, priors and densities.
 //!
 //! A density is a call to a Stan function. Words in braces are placeholders: `{mu}` and similar words stand for
 //! parameters, `{trials}` for the number of trials, `{/}` and `{*}` for elementwise division and multiplication, and
@@ -67,7 +67,7 @@ impl Link {
         }
     }
 
-    /// Returns the value of the predictor at which the parameter has this mean.
+    /// Returns the predictor η for which the parameter equals `mean`.
     pub fn of(self, mean: f64) -> f64 {
         match self {
             Self::Identity => mean,
@@ -125,12 +125,12 @@ pub enum Response {
 pub struct Parameter {
     /// The name of the parameter.
     pub name: &'static str,
-    /// The link of the parameter's predictor, which applies if the parameter has a formula.
+    /// The link of the parameter's predictor. It is used only if the parameter has a formula.
     pub link: Link,
-    /// The bounds of the parameter in Stan syntax, which apply if it has no formula.
+    /// The bounds of the parameter, in Stan syntax. They are used only if the parameter has no formula.
     pub bounds: &'static str,
-    /// The prior, which applies if the parameter has no formula. An empty string marks a scale of the response. The
-    /// prior of such a scale is exponential, and its mean is the scale of the response.
+    /// The prior, which is used only if the parameter has no formula. An empty string means that the parameter is a
+    /// scale of the response. Its prior is then exponential, with the scale of the response as its mean.
     pub prior: &'static str,
     /// The default value, if the parameter is not estimated by default.
     pub fixed: Option<f64>,
@@ -149,7 +149,8 @@ pub struct Family {
     pub parameters: &'static [Parameter],
     /// The name of the Stan function for the density, and its arguments.
     pub density: (&'static str, &'static str),
-    /// A link, and the name and arguments of a density that takes the predictor `{eta}` of this link directly.
+    /// A link, and the name and arguments of a density function that takes the predictor `{eta}` on the scale of this
+    /// link.
     pub fused: Option<(Link, &'static str, &'static str)>,
     /// The mean of a response, in Stan syntax.
     pub mean: &'static str,
@@ -238,7 +239,7 @@ impl Family {
         }
     }
 
-    /// Returns whether a parameter is the mean of a response, or of one of several responses.
+    /// Returns whether a parameter is the mean of the response or of one of several responses.
     pub fn is_mean(&self, parameter: &str) -> bool {
         parameter == "mu" || parameter.starts_with("mu_") && !self.has_logits()
     }
@@ -248,8 +249,8 @@ impl Family {
         !self.has_categories() && self.response != Response::Several && self.parts.is_empty()
     }
 
-    /// Returns whether both families of a mixture have the same kind of predictor. They then differ only in the order
-    /// of their intercepts.
+    /// Returns whether both families of a mixture have the same kind of predictor. In this case, only the order of the
+    /// intercepts distinguishes them.
     pub fn is_of_twins(&self) -> bool {
         matches!(self.parts, [first, second] if first.name == second.name)
     }
@@ -274,7 +275,8 @@ impl Family {
         )
     }
 
-    /// Returns whether the density is in Stan's library, which then also contains its distribution functions.
+    /// Returns whether the density is in Stan's library. If it is, the library also contains the distribution
+    /// functions.
     pub fn is_plain(&self) -> bool {
         self.functions.is_empty()
     }
@@ -290,7 +292,7 @@ impl Family {
         matches!(self.response, Nominal | Counts | Shares)
     }
 
-    /// Returns whether a response has several columns: one per category, or one per response.
+    /// Returns whether the response has several columns, which are one per category or one per response.
     pub fn has_columns(&self) -> bool {
         use Response::{Counts, Several, Shares};
         matches!(self.response, Counts | Shares | Several)

@@ -5,7 +5,7 @@ use super::{Family, Link, Parameter, Response};
 
 /// The scale of a response. For parameters without a formula, the priors in this file are those of brms 2.22 (function
 /// `def_dpar_prior`), with two exceptions. Scales of the response have exponential priors, as described in rstanarm's
-/// vignette on priors. Shapes do not have the prior gamma(0.01, 0.01) if it would concentrate near zero.
+/// vignette on priors. Shapes have another prior if gamma(0.01, 0.01) would concentrate near zero.
 const SIGMA: Parameter = Parameter {
     name: "sigma",
     link: Link::Log,

@@ -6,7 +6,7 @@ use crate::evaluate::{State, Value, argument};
 use crate::smooth::{Columns, Product, Smooth, distinct};
 use crate::syntax::{Argument, Expr, Kind};
 
-/// Number of knots of a smooth of one column, and number of knots per column of a smooth of two columns. mgcv has the
+/// Number of knots for a smooth of one column, and number of knots per column for a smooth of two columns. mgcv has the
 /// same defaults.
 const KNOTS: (usize, usize) = (10, 5);
 

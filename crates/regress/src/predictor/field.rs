@@ -102,7 +102,7 @@ impl FieldState {
         self.places.len()
     }
 
-    /// Returns the number of each region in the table, by position.
+    /// Returns the number that the table uses for the region at each position.
     pub fn labels(&self) -> Vec<String> {
         let mut labels = vec![String::new(); self.places.len()];
         for (region, place) in self.places.iter().enumerate() {
@@ -121,10 +121,10 @@ impl FieldState {
         degrees
     }
 
-    /// Returns, for each position, the geometric mean of the variances of an intrinsic field over the component of this
-    /// position (Sørbye and Rue, Spatial Statistics 8, 2014). A field that is divided by the square root of this mean
-    /// has variances of about 1. For regions without neighbours, the mean is 1 (Freni-Sterrantino, Ventrucci and Rue,
-    /// Spatial and Spatio-temporal Epidemiology 26, 2018).
+    /// Returns the typical variance of an intrinsic field at each position, which is the geometric mean of the
+    /// variances in the position's component (Sørbye and Rue, Spatial Statistics 8, 2014). After division by the square
+    /// root of this mean, the field has variances of about 1. For regions without neighbours, the mean is 1
+    /// (Freni-Sterrantino, Ventrucci and Rue, Spatial and Spatio-temporal Epidemiology 26, 2018).
     pub fn variances(&self) -> Vec<f64> {
         let mut found = vec![1.0; self.places.len()];
         let mut start = 0;
@@ -151,8 +151,9 @@ impl FieldState {
         found
     }
 
-    /// Returns the eigenvalues λ of the adjacency matrix after dividing each row and each column by the square root of
-    /// the number of neighbours. The log determinant of a proper field is the sum of log(1 − α λ), up to a constant.
+    /// Divides each row and each column of the adjacency matrix by the square root of the number of neighbours, and
+    /// returns the eigenvalues λ of the result. The log determinant of a proper field is the sum of log(1 − α λ), up to
+    /// a constant.
     pub fn eigenvalues(&self) -> Vec<f64> {
         let degrees = self.degrees();
         let n = self.places.len();

@@ -131,7 +131,7 @@ impl Maker<'_, '_> {
         Ok(made)
     }
 
-    /// Returns the grouping factor. Unlike other factors, it may have levels that the fit does not have.
+    /// Returns the grouping factor. Unlike other factors, it may have levels that did not occur in the fit.
     pub(super) fn levels(&mut self, factor: &Expr) -> Result<Factor> {
         if let Kind::Name(name) = &factor.kind {
             if let Some(FrameColumn::Factor(found)) = self.evaluator.frame.column(name) {

@@ -20,7 +20,7 @@ pub use field::{Field, FieldKind, FieldState};
 pub use series::Series;
 pub use unknown::{Unknown, UnknownTerm};
 
-/// The state that a fit stores so that predictions at new rows use the same columns.
+/// The state that a fit stores. With it, predictions for new rows use the same columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learnt {
     /// The states of function calls and of columns of words.
@@ -41,7 +41,7 @@ pub enum SmoothState {
     One(Smooth),
     /// A smooth of two columns.
     Two(Product),
-    /// A Gaussian process, given by the centre of its column and half of the column's range.
+    /// A Gaussian process. The numbers are the centre of its column and half of the column's range.
     Process([f64; 2]),
     /// A monotonic effect, given by its number of steps.
     Steps(usize),
@@ -80,7 +80,7 @@ pub struct Member {
 /// Functions with a common scale. They form the penalised part of a smooth.
 #[derive(Clone, Debug)]
 pub struct Penalised {
-    /// The term as it is printed.
+    /// The text of the term in reports.
     pub name: String,
     /// The values of the functions over the rows.
     pub columns: Vec<Vec<f64>>,
@@ -90,7 +90,7 @@ pub struct Penalised {
 /// Andersen, Solin and Vehtari, Statistics and Computing 33, 2023).
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// The term as it is printed.
+    /// The text of the term in reports.
     pub name: String,
     /// The values of the eigenfunctions over the rows.
     pub columns: Vec<Vec<f64>>,
@@ -101,7 +101,7 @@ pub struct Process {
 /// A monotonic effect (Bürkner and Charpentier, British Journal of Mathematical and Statistical Psychology 73, 2020).
 #[derive(Clone, Debug)]
 pub struct Monotonic {
-    /// The term as it is printed.
+    /// The text of the term in reports.
     pub name: String,
     /// The number of steps below the level of each row.
     pub steps: Vec<usize>,
@@ -128,13 +128,14 @@ pub struct Predictor {
     pub processes: Vec<Process>,
     /// Monotonic effects.
     pub monotonic: Vec<Monotonic>,
-    /// The effects of columns with unknown values, from the terms `me()` and `mi()`.
+    /// The effects of columns with unknown values, which the terms `me()` and `mi()` define.
     pub unknown: Vec<UnknownTerm>,
     /// An autoregression of the residuals. Rows without a response have no residual.
     pub series: Option<Series>,
     /// A Markov field over a map.
     pub field: Option<Field>,
-    /// A function of columns and of parameters with predictors of their own, which replaces the sum of terms.
+    /// A function that replaces the sum of terms. Its arguments are columns, and parameters that have their own
+    /// predictors.
     pub computed: Option<Calculation>,
 }
 
@@ -152,8 +153,8 @@ pub struct Calculation {
 /// The prefix that marks the parameter of an imputed column. The formula of such a column is `column | mi() ~ …`.
 pub const IMPUTED: &str = "mi_";
 
-/// The half-width of the interval of the eigenfunctions, in units of half the column's range. It suffices for length
-/// scales up to the range (Riutort-Mayol et al., equation 20).
+/// The half-width of the interval on which the eigenfunctions are defined, in units of half the column's range. It
+/// suffices for length scales up to the range (Riutort-Mayol et al., equation 20).
 pub const BOUNDARY: f64 = 1.5;
 
 /// Builds predictors from terms.
@@ -168,7 +169,7 @@ pub struct Maker<'a, 'b> {
     pub fields: &'a mut std::collections::BTreeMap<String, FieldState>,
     /// The columns with unknown values in any predictor.
     pub unknowns: &'a mut Vec<Unknown>,
-    /// The coding of factors whose mean is already in the model.
+    /// The coding of factors if their mean is already in the model.
     pub contrasts: Contrasts,
 }
 

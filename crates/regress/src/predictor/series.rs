@@ -5,16 +5,17 @@ use crate::error::Result;
 use crate::evaluate::argument;
 use crate::syntax::{Argument, Expr, Kind};
 
-/// An autoregression, in which the residual of a row depends on the residuals of earlier rows.
+/// An autoregression. The residual of a row depends on the residuals of earlier rows.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// For each lag, starting at 1, the index of the row that precedes each row by this lag, if there is such a row.
+    /// For each lag, starting at 1, and for each row, the index of the row that is this many steps earlier, if there is
+    /// one.
     pub lags: Vec<Vec<Option<usize>>>,
 }
 
 impl Maker<'_, '_> {
     /// Adds the autoregression of `ar(time, gr = g, p = 1)` to a predictor. The rows of each series are ordered by
-    /// `time`, or by their order in the table if there is no time.
+    /// `time`. If no time is given, they keep their order in the table.
     pub(super) fn series(
         &mut self,
         call: &Expr,

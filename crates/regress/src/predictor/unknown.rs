@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::frame::FrameColumn;
 use crate::syntax::{Expr, Kind};
 
-/// A column whose values are parameters of the program in some or all rows.
+/// A column with values that are parameters of the program, in some or all rows.
 #[derive(Clone, Debug)]
 pub struct Unknown {
     /// The name of the column.
@@ -22,7 +22,7 @@ pub struct Unknown {
 /// An effect of a column with unknown values on a predictor.
 #[derive(Clone, Debug)]
 pub struct UnknownTerm {
-    /// The term as it is printed.
+    /// The text of the term in reports.
     pub name: String,
     /// The name of the column.
     pub column: String,

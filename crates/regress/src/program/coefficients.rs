@@ -60,8 +60,8 @@ pub fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &s
 }
 
 /// Writes coefficients in units of `size` under a joint prior. The prior is a regularised horseshoe (Piironen and
-/// Vehtari, Electronic Journal of Statistics 11, 2017), or a prior of R² and of the columns' shares in it (Zhang,
-/// Naughton, Bondell and Reich, Journal of the American Statistical Association 117, 2022).
+/// Vehtari, Electronic Journal of Statistics 11, 2017), or a prior of R² and of the share that each column has in R²
+/// (Zhang, Naughton, Bondell and Reich, Journal of the American Statistical Association 117, 2022).
 fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: bool) {
     let (b, z) = (format!("b{s}"), format!("zb{s}"));
     // If the model has a residual standard deviation, both joint priors are relative to it.
@@ -133,8 +133,8 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
     );
 }
 
-/// Returns the residual standard deviation in units of the response's standard deviation, if all rows have the same
-/// one.
+/// Returns the residual standard deviation in units of the response's standard deviation, if it is the same in all
+/// rows.
 fn residual(writer: &mut Writer<'_>) -> Option<String> {
     let plain = &writer.regression.plain;
     if !plain

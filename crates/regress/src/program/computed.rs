@@ -1,4 +1,4 @@
-//! Writes nonlinear formulas, which are functions of columns and of parameters with formulas of their own.
+//! Writes nonlinear formulas. They are functions of columns and of parameters that have their own formulas.
 
 use super::Writer;
 use crate::error::{Error, Result, Span};
@@ -43,8 +43,8 @@ pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()>
     Ok(())
 }
 
-/// Checks that every parameter of a nonlinear formula has a prior, because the data do not determine a default scale
-/// for it.
+/// Checks that every parameter of a nonlinear formula has a prior. The prior is required because the data do not
+/// determine a default scale.
 ///
 /// # Errors
 /// Fails if a parameter has no prior.

@@ -49,9 +49,10 @@ pub fn smooths(writer: &mut Writer<'_>, predictor: &Predictor) {
     }
 }
 
-/// The prior of length scales, in units of half the column's range. One percent of its mass is below 0.12, where twenty
-/// functions become too few (Riutort-Mayol et al. 2023, equation 21: 1.75 × 1.5 / 20 = 0.13). Another percent is above
-/// 2.3, which is more than the whole range.
+/// The prior of length scales, in units of half the column's range. A length scale is below 0.12 with a probability of
+/// one percent. For such length scales, twenty functions are too few (Riutort-Mayol et al. 2023, equation 21: 1.75 ×
+/// 1.5 / 20 = 0.13). A length scale is above 2.3, which is more than the whole range, with a probability of another
+/// percent.
 const LENGTH: &str = "inv_gamma(3, 1)";
 
 /// Writes the Gaussian processes of a predictor.

@@ -4,9 +4,9 @@ use super::linear::{scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Groups, Predictor};
 
-/// Writes the effects of a grouping, which are normal around zero with the standard deviations of the grouping. They
-/// are expressed in units of these standard deviations. The fit recognises such statements and chooses the centring of
-/// the effects.
+/// Writes the effects of a grouping, which are normal with mean zero and with the standard deviations of the grouping.
+/// The program declares them in units of these standard deviations. The fit recognises such statements and decides
+/// whether to centre the effects.
 fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard: Option<&str>) {
     let m = groups.design.names.len();
     let (sd, r) = match standard {
@@ -178,7 +178,7 @@ pub fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
 /// The effects of one parameter in a group of effects that are correlated across parameters.
 pub struct Part {
     g: String,
-    /// The names under which the effects are printed next to the effects of other parameters.
+    /// The names of the effects in reports that also contain the effects of other parameters.
     labels: Vec<String>,
     size: Option<String>,
     groups: String,
@@ -215,7 +215,7 @@ fn places(parts: &[Part]) -> Vec<String> {
     parts.iter().map(place).collect()
 }
 
-/// Writes the correlated effects of several parameters. All of these parameters must be declared before.
+/// Writes the correlated effects of several parameters. All of these parameters must already be declared.
 pub fn joint(writer: &mut Writer<'_>) {
     for (shared, parts) in std::mem::take(&mut writer.joint) {
         let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
@@ -261,7 +261,8 @@ pub fn joint(writer: &mut Writer<'_>) {
     }
 }
 
-/// Writes the correlated effects of several parameters for `new` new groups, after the effects of the fit.
+/// Writes the correlated effects of several parameters for `new` new groups. They follow the effects of the groups in
+/// the fit.
 pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
     let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
     let Some((_, parts)) = writer.joint.iter().find(|(name, _)| name == shared) else {

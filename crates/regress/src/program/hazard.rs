@@ -1,4 +1,4 @@
-//! Writes baseline hazards. A baseline hazard is a weighted sum of functions of time, whose weights sum to 1.
+//! Writes baseline hazards. A baseline hazard is a weighted sum of functions of time. The weights sum to 1.
 
 use super::{Block, Writer};
 

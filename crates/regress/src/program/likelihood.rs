@@ -8,7 +8,7 @@ use crate::predictor::Predictor;
 use jensen_data::Labels;
 
 /// Largest number of rows for which the program computes R². The computation makes a pass over all rows for every draw.
-/// At 100 000 rows it took half as long as the fit.
+/// With 100 000 rows, it took half as long as the fit.
 const EXPLAINED: usize = 20_000;
 
 /// Declares the response and the parameters of the family that have no formula, and writes the density.
@@ -249,7 +249,7 @@ fn vector_of(predictor: &Predictor, link: Link) -> String {
     }
 }
 
-/// Returns the lines that compute all predictors, and the parameters of the family that depend on them.
+/// Returns the lines that compute all predictors and those parameters of the family that depend on predictors.
 pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let mut lines = Vec::new();
@@ -354,8 +354,8 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the statements that compute the log likelihood of row n, including censoring and bounds. Each value is
-/// written between `into` and `close`.
+/// Returns the statements that compute the log likelihood of row n, including censoring and bounds. In each statement,
+/// the value is between `into` and `close`.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     let (name, arguments) = density(writer);

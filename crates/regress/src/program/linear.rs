@@ -26,8 +26,8 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     }
 }
 
-/// Returns the unit of a predictor's coefficients. It is the standard deviation of the response or of the imputed
-/// column, or 1.
+/// Returns the unit of a predictor's coefficients. It is the standard deviation of the response, the standard deviation
+/// of the imputed column, or 1.
 pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
     match predictor.parameter.strip_prefix(IMPUTED) {
         Some(column) => format!("spread_{}", writer.identifier(column)),
@@ -126,7 +126,8 @@ fn has_scale_parameters(writer: &Writer<'_>) -> bool {
         .any(|p| p.prior.is_empty())
 }
 
-/// Writes a prior under its printed name. `usual` is the default prior. Returns whether the user specified a prior.
+/// Writes a prior and records it under its name in reports. `usual` is the default prior. Returns whether the user
+/// specified a prior.
 pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -> bool {
     let given = writer.priors.find(names);
     let is_given = given.is_some();
@@ -267,7 +268,8 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     writer.shown.push(shown);
 }
 
-/// Writes the intercept of one of two predictors that differ only in the order of their intercepts.
+/// Writes the intercept of a predictor in a mixture whose two predictors are distinguished only by the order of their
+/// intercepts.
 fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &str) {
     let place = &predictor.parameter["mu_".len()..];
     if place == "1" {
@@ -280,7 +282,7 @@ fn ordered(writer: &mut Writer<'_>, predictor: &Predictor, name: &str, unit: &st
     writer.line(Block::Derived, format!("real {name} = y_mean + {value};"));
 }
 
-/// Returns whether the predictor subtracts their means from its columns.
+/// Returns whether the predictor centres its columns at their means.
 pub fn is_centred(predictor: &Predictor) -> bool {
     !(predictor.design.names.is_empty() && predictor.unknown.is_empty())
 }

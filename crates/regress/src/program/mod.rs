@@ -1,4 +1,4 @@
-//! Writes a regression as a Stan program with its data. The program contains comments for the reader.
+//! Writes a regression as a commented Stan program with its data.
 //!
 //! Columns are centred at their means, and parameters are in the units of the data. Group effects are standardised, and
 //! every prior is visible in the program.
@@ -42,8 +42,8 @@ use writer::{Block, Writer};
 pub struct Program {
     /// The source text of the program.
     pub text: String,
-    /// The source text of a second program, which computes `lprior`, the log density of the priors at the parameters.
-    /// It uses the same data.
+    /// The source text of a second program, which uses the same data. It computes `lprior`, the log density of the
+    /// priors at the parameters.
     pub log_prior: String,
     /// The data of the program.
     pub data: DataSet,

@@ -1,4 +1,4 @@
-//! Writes the program of predictions for new rows, which reads the parameters of the fit.
+//! Writes the program that computes predictions for new rows from the parameters of the fit.
 
 use jensen_data::{DataSet, Labels};
 
@@ -10,8 +10,8 @@ use crate::prior::Priors;
 use crate::regression::Regression;
 
 /// Writes the program for new rows, given the data of the fit. It computes `linear` predictors, `expected` values and
-/// `predicted` responses. For categories, the expected values are probabilities. The effects of groups that the fit
-/// does not contain are drawn from the distribution of all groups.
+/// `predicted` responses. For categories, the expected values are probabilities. For groups that did not occur in the
+/// fit, effects are drawn from the distribution of all groups.
 ///
 /// # Errors
 /// Fails if the target of a prior does not exist in the model.

@@ -4,7 +4,7 @@ use super::linear::prior;
 use super::{Block, Writer};
 use crate::predictor::Predictor;
 
-/// Writes the coefficients of the autoregression, and the indices of the rows that precede each row.
+/// Writes the coefficients of the autoregression, and for each row the indices of the preceding rows.
 pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     let Some(series) = predictor.series.as_ref().filter(|_| !writer.predicting) else {
         return;

@@ -1,4 +1,4 @@
-//! A program under construction, given by its blocks and its data.
+//! A program under construction, with its blocks and its data.
 
 use std::collections::BTreeSet;
 
@@ -160,7 +160,7 @@ impl<'a> Writer<'a> {
         self.datum(kind, name, comment, value);
     }
 
-    /// Declares columns of numbers as an array of rows. If `kind` says so, it declares an array of integers instead.
+    /// Declares columns of numbers in the data as an array of rows. The elements are integers if `kind` says so.
     pub fn table(&mut self, name: &str, kind: &str, columns: &[Vec<f64>], comment: &str) {
         let rows = columns.first().map_or(0, Vec::len);
         let mut values = Vec::with_capacity(rows * columns.len());
@@ -191,8 +191,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Converts a name in the table to characters that a Stan name may contain. If two names would become equal, they
-    /// receive different numbers.
+    /// Converts a name in the table to characters that a Stan name may contain. If two names would become equal,
+    /// numbers are added to distinguish them.
     pub fn identifier(&mut self, name: &str) -> String {
         if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
             return known.clone();

@@ -1,4 +1,4 @@
-//! Formulas as trees of expressions. A text is split into tokens, expressions have locations, and a tree can be
+//! Formulas as trees of expressions. Each expression has a location in the text of the formula, and trees can be
 //! printed.
 //!
 //! Operators have R's precedence, from the highest to the lowest: `^`, then a sign, `:`, `%in%`, `*` and `/`, `+` and
@@ -29,7 +29,7 @@ pub enum Kind {
     Number(f64),
     /// A quoted text.
     Text(String),
-    /// A column, or a name that has a special meaning in its context.
+    /// The name of a column, or a name with a special meaning in its context.
     Name(String),
     /// A prefix operator (`-`, `+` or `!`) and its operand.
     Unary(&'static str, Box<Expr>),
@@ -102,7 +102,7 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// Prints the expression in R's notation, which R also uses in the names of coefficients.
+/// Prints the expression as R does in the names of coefficients.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

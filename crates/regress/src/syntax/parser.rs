@@ -1,4 +1,4 @@
-//! Parses tokens into expressions by the precedence of operators (Pratt, 1973).
+//! Parses tokens into expressions with operator precedence parsing (Pratt, 1973).
 
 use super::lexer::{Token, tokens};
 use super::{Argument, Expr, Kind};

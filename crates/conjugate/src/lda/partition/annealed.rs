@@ -1,7 +1,7 @@
 //! Estimates log C(T) by annealed importance sampling, as a check on the bound.
 //!
-//! Integrating out the proportions and the topics, the complete data of D documents with N tokens each have the
-//! following weight at the inverse temperature s:
+//! After the proportions and the topics are integrated out, the complete data of D documents with N tokens each have
+//! the following weight W at the inverse temperature s:
 //!
 //! ```text
 //! W_s(z, w) = Π_d [Γ(Kα)/Γ(Kα + sN) Π_k Γ(α + s n_dk)/Γ(α)] · Π_k [Γ(Vη)/Γ(Vη + s n_k) Π_v Γ(η + s n_kv)/Γ(η)],
@@ -11,8 +11,8 @@
 //! W. At s = 0 it is (KV)^(DN), and all data are equally likely. From either end, particles move to s in small steps
 //! and accumulate Σ log W_next − log W_present. In each step, a particle moves by a sweep of Gibbs updates that draw
 //! the topic and the word of a token together (Neal, *Annealed importance sampling*, 2001). The mean of the
-//! exponentials is an unbiased estimate of the ratio of the two sums, so its logarithm is too small on average. If the
-//! estimates from both ends agree, this bias is small.
+//! exponentials is an unbiased estimate of the ratio of the two sums. Its logarithm is therefore too small on average.
+//! If the estimates from both ends agree, this bias is small.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
@@ -184,7 +184,7 @@ impl State {
     }
 }
 
-/// Draws from an urn that contains the counts and `a` additional balls of each kind.
+/// Draws the kind of a ball from an urn. The urn contains `counts[k] + a` balls of each kind k.
 fn urn(counts: &[u32], a: f64, stream: &mut Stream) -> usize {
     chosen(counts.iter().map(|&n| a + f64::from(n)), stream)
 }

@@ -11,10 +11,10 @@ const DRAWS: rng::Purpose = rng::Purpose::new("conjugate").fold("lda partition")
 
 /// Estimates log C(T) by simple Monte Carlo as in the paper, but in the log domain. The function makes `draws` draws of
 /// β. For each of them it makes the same number of draws of θ, which all documents share. Results are in nats. `lower`
-/// is the mean over draws of c, which is the logarithm inside both averages.
+/// is the mean over the draws of c, the logarithm of the quantity that is averaged.
 ///
-/// The function serves only for the comparison in the module's documentation, because the largest draw dominates both
-/// averages of high powers. A draw costs K V powers, and a pair of draws costs K operations.
+/// The function is only meant for comparison, because the largest draw dominates these averages of high powers (see the
+/// documentation of the module). A draw costs K V powers, and a pair of draws costs K operations.
 pub fn log_partition_by_draws(
     prior: &Sizes,
     inverse: &[f64],

@@ -6,8 +6,9 @@
 //! C(T) = E_β [ ( E_θ [ (Σ_k θ_k^s h_k(β))^N ] )^D ],   h_k = Σ_v β_kv^s,   s = 1/T.
 //! ```
 //!
-//! Supplement B.1 of Mandt et al. (2016) first sums out the assignments and therefore contains Σ_v (Σ_k θ_k β_kv)^s.
-//! The updates of the paper (B.2), however, temper the complete data, and the normaliser here belongs to these updates.
+//! Supplement B.1 of Mandt et al. (2016) sums out the assignments before tempering, so its formula contains Σ_v (Σ_k
+//! θ_k β_kv)^s. The updates of the paper (B.2), however, temper the complete data. This module computes the normaliser
+//! for these updates.
 //!
 //! Simple Monte Carlo fails here. Because of the powers N and N D, extremely rare draws dominate the average, and an
 //! average over a hundred draws is too small by several nats per token. However, the Dirichlet average of a power of
@@ -17,23 +18,25 @@
 //! E[(Σ_j p_j^s)^n] = n! Γ(J a) / Γ(J a + s n) · [x^n] g(x)^J,   g(x) = Σ_m Γ(a + s m) / (Γ(a) m!) x^m,
 //! ```
 //!
-//! for J categories with parameter a each. The coefficient is computed as a probability. If g is tilted by x, it is the
-//! generating function of a count, and the coefficient is the probability that the sum of J such counts is n.
+//! for J categories with parameter a each. The coefficient is computed as a probability. Tilted by x, g is the
+//! generating function of a count. The coefficient then follows from the probability that the sum of J such counts is
+//! n.
 //!
 //! As a sum over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)). Here W(z) is the tempered weight of the documents'
-//! proportions, M(n) = E[(Σ_v β_v^s)^n] is the moment of a topic with n tokens, and n_k(z) is the number of tokens in
-//! topic k. Because log M is convex, tokens concentrate in few topics as the temperature rises, and a computation with
-//! evenly spread tokens is too small. The same convexity gives a lower bound on the sum. It uses tangents of log M with
-//! slopes λ_k at any counts n̂_k:
+//! proportions, and n_k(z) is the number of tokens in topic k. M(n) = E[(Σ_v β_v^s)^n] is the moment of a topic with n
+//! tokens. Because log M is convex, tokens concentrate in few topics as the temperature rises, and a computation that
+//! spreads the tokens evenly gives too small a value. The same convexity gives a lower bound on the sum. It uses
+//! tangents of log M with slopes λ_k at any counts n̂_k:
 //!
 //! ```text
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
 //! ```
 //!
-//! The best n̂ are the expected counts of the documents under the weights e^λ, around which the sum is concentrated.
-//! The bound omits only the spread of the counts around n̂. This spread contributes a logarithm of the counts per
-//! topic, which is small compared with a sum over tokens. [`log_partition`] maximises the bound over patterns in which
-//! m used topics have one count and all other topics have another.
+//! The best n̂ are the expected counts of the documents under the weights e^λ, because the sum is concentrated around
+//! these counts. The bound omits only the spread of the counts around n̂. For each topic, this spread contributes about
+//! the logarithm of the counts, which is small compared with a sum over tokens. In the patterns over which
+//! [`log_partition`] maximises the bound, all m used topics have the same count, and all other topics have another
+//! count.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -73,8 +76,8 @@ pub struct Sizes {
     pub tokens: f64,
 }
 
-/// Returns the largest value, over patterns of topics, of the bound that the documentation of this module defines, in
-/// nats. `lower` is Jensen's bound with the averages inside the powers, N D log E[Σ_k θ_k^s h_k].
+/// Computes the bound from the documentation of this module, in nats, and returns its largest value over patterns of
+/// topics. `lower` is Jensen's bound with the averages inside the powers, N D log E[Σ_k θ_k^s h_k].
 ///
 /// Each temperature costs about thirty saddle points of a thousand terms each.
 pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
@@ -89,7 +92,7 @@ pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     Partition { log_c, lower }
 }
 
-/// Largest number of steps towards the best counts of a pattern. The search also stops after a step without gain.
+/// Largest number of steps in the search for a pattern's best counts. The search also stops after a step without gain.
 const STEPS: usize = 20;
 
 fn best_pattern(prior: &Sizes, s: f64) -> f64 {
@@ -144,8 +147,8 @@ fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
 }
 
-/// Returns the bound for the counts `counts` of the two kinds of topics, and the expected counts of the documents under
-/// the weights of this bound. `topics` is the number of topics of each kind.
+/// Returns the bound for given counts of two kinds of topics, and the documents' expected counts under the weights of
+/// this bound. `topics` contains the number of topics of each kind.
 fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
     let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
     let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];
@@ -174,6 +177,6 @@ fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     )
 }
 
-/// The relative step of a central difference. The function is nearly linear: over the step, its curvature is 1e-6 of
-/// its slope.
+/// The relative step of a central difference. The function is nearly linear. Over one step, the slope changes by only
+/// 1e-6 of its value.
 const SLOPE: f64 = 1e-3;

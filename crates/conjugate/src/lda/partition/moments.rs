@@ -19,7 +19,8 @@ const RATIO: f64 = 1.02;
 /// Terms of the sum are omitted if their logarithm, relative to the largest term, is below this value.
 const NEGLIGIBLE: f64 = -60.0;
 
-/// The series g at given weights. It contains counts m and log Γ(a + s m) − log Γ(a) − log m! + log weight.
+/// The terms of the series g for given weights: counts m and the values log Γ(a + s m) − log Γ(a) − log m! + log
+/// weight.
 struct Series {
     counts: Vec<f64>,
     logs: Vec<f64>,
@@ -79,7 +80,7 @@ pub(super) struct Power {
     /// The sum J a of all Dirichlet parameters.
     prior: f64,
     s: f64,
-    /// The number n, and the integer count that represents it.
+    /// The number n, and the integer count that stands for it.
     n: f64,
     count: f64,
 }
@@ -104,8 +105,9 @@ impl Power {
     /// Computes the logarithm of the moment, and the expected count of a category in each group. A group consists of a
     /// number of categories and the logarithm of their common weight. All other categories have weight zero.
     ///
-    /// The coefficient is computed at the tilt whose mean count is n. For n up to [`SINGLE`], convolutions give the
-    /// exact value. For larger n, the value is a normal density at its centre, which is a saddle-point approximation.
+    /// The coefficient is computed at the tilt for which the mean count is n. For n up to [`SINGLE`], the value is
+    /// computed exactly by convolutions. For larger n, it is approximated by the normal density at its centre (a
+    /// saddle-point approximation).
     pub(super) fn moment(&self, groups: &[(usize, f64)]) -> (f64, Vec<f64>) {
         let (y, tilted) = self.tilted(groups);
         let sum = |part: fn(&(f64, f64, f64)) -> f64| -> f64 {
@@ -125,11 +127,11 @@ impl Power {
         (whole * scale, tilted.iter().map(|t| t.1 * scale).collect())
     }
 
-    /// Finds the tilt y at which the mean of the sum of counts is n. Also returns log g, the mean and the variance for
-    /// each group at this tilt.
+    /// Finds the tilt y at which the sum of counts has mean n. Also returns log g, the mean and the variance of each
+    /// group at this tilt.
     ///
     /// Newton's method is applied to the logarithm of the mean, which is nearly linear in y while counts are rare. A
-    /// bracket that shrinks in every step safeguards it.
+    /// bracket that shrinks in every step guarantees convergence.
     fn tilted(&self, groups: &[(usize, f64)]) -> (f64, Vec<(f64, f64, f64)>) {
         let heaviest = groups.iter().map(|g| g.1).fold(f64::NEG_INFINITY, f64::max);
         let (mut low, mut high) = (-50.0 - heaviest, 50.0 - heaviest);

@@ -5,7 +5,7 @@ use jensen_math::special;
 use super::moments::{log_moment, power_of};
 use super::*;
 
-/// Computes Σ over all assignments of n tokens to J categories of E[Π p^s], by enumeration.
+/// Enumerates all assignments of n tokens to J categories and computes the sum of E[Π p^s] over them.
 fn enumerated(categories: usize, a: f64, n: u32, s: f64) -> f64 {
     let mut total = 0.0;
     for code in 0..(categories as u64).pow(n) {
@@ -241,7 +241,7 @@ fn log_c_grows_with_temperature_at_the_size_of_a_corpus() {
     }
 }
 
-/// Computes log C by the sum over all topics and words of all tokens, with N tokens in each of D documents.
+/// Computes log C for D documents with N tokens each, as a sum over all combinations of topics and words of the tokens.
 fn whole_sum(prior: &Sizes, s: f64) -> f64 {
     let (k, v) = (prior.topics, prior.terms);
     let (documents, length) = (prior.documents as usize, prior.tokens as usize);

@@ -26,9 +26,9 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     data
 }
 
-/// Compares cooled fits of a model with plain fits from the same start. Batch fits must never be worse. Minibatch fits
-/// move between optima by noise alone, and may fall below the worse plain fit by at most `slack`. No components may be
-/// equal.
+/// Compares cooled fits of a model with plain fits from the same start. Cooled batch fits must never be worse. Because
+/// of noise, minibatch fits move between optima, so a cooled minibatch fit may fall below the worse plain fit by at
+/// most `slack`. No two components may be equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,

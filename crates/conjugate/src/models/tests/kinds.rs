@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The rows are in two groups, and some values are missing.
+/// Draws rows of two groups, in which some values are missing.
 fn parts(n: usize) -> (Gaussians, Poissons, Categoricals) {
     let mut s = stream(11);
     let (mut rates, mut categories) = (Vec::new(), Vec::new());

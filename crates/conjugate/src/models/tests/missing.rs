@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Every third row lacks one value or the other.
+/// Draws rows of two values. In every third row, one of the values is missing.
 fn holes(n: usize) -> Vec<f64> {
     let mut data = plane(n);
     for i in (0..n).step_by(3) {
@@ -72,9 +72,9 @@ fn missing_values_are_integrated_out() {
     }
 }
 
-/// Computes the evidence of a small one-component mixture over the plane with missing values, by the chain rule of
-/// predictive densities. The bound over q(β) alone reaches the evidence if missing values drop out. It stays below the
-/// evidence if missing values are part of q.
+/// Computes the evidence of a small one-component mixture over the plane with missing values by the chain rule of
+/// predictive densities. If missing values have no effect, q contains only β, and the bound equals the evidence. If q
+/// also contains missing values, the bound stays below the evidence.
 #[test]
 fn bounds_with_missing_values_stay_below_the_evidence() {
     let data = holes(6);

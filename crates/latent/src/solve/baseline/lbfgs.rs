@@ -10,7 +10,7 @@ use crate::solve::two_loops::{Correction, two_loops};
 
 const MEMORY: usize = 10;
 
-/// Number of iterations between computations of the duality gap once steps are small.
+/// Once the steps are small, the duality gap is computed once in this many iterations.
 const CHECKED: u64 = 5;
 
 pub(crate) trait Objective {
@@ -138,8 +138,8 @@ impl<O: Objective> Lbfgs<O> {
         })
     }
 
-    /// Searches by bisection for a point that satisfies the weak Wolfe conditions, and returns it with the next step
-    /// length to try. If there is no such point, the result is the best point with a sufficient increase.
+    /// Searches by bisection for a point that satisfies the weak Wolfe conditions. Returns this point and the step
+    /// length to try next. If no such point is found, the function returns the best point with a sufficient increase.
     fn search(&mut self, state: &State, direction: &[f64], slope: f64) -> Option<(f64, Reached)> {
         let mut t = if state.pairs.is_empty() {
             (1.0 / slope.sqrt()).min(1.0)
@@ -174,8 +174,9 @@ impl<O: Objective> Lbfgs<O> {
         best.map(|reached| (t, reached))
     }
 
-    /// Ends the search if no step raises the value. At the optimum, up to rounding, the estimated gain is the best
-    /// available evidence of convergence. Returns `None` if steps without memory may still raise the value.
+    /// Ends the search if no step raises the value. If the search is at the optimum up to rounding errors, the
+    /// estimated gain is the best available evidence of convergence. Returns `None` if steps without memory may still
+    /// raise the value.
     fn stuck(&mut self, state: &State, slope: f64, iteration: u64) -> Option<Status> {
         if state.pairs.is_empty() {
             return Some(Status::Stalled {

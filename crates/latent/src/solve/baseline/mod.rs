@@ -1,5 +1,5 @@
-//! Earlier solvers for the same problem, which serve for comparison. They use the same kernels, threads and sites as
-//! the dual.
+//! Earlier solvers for the same problem, provided for comparison. They use the same kernels, threads and sites as the
+//! dual.
 //!
 //! | file | method |
 //! | --- | --- |
@@ -23,7 +23,8 @@ use crate::linear::kernels::{cholesky, dot, inverse_of, sum};
 use crate::site::Sites;
 use crate::{Covariance, Dense, Error, LatentModel};
 
-/// Largest number of latent variables for which a precision is converted to a covariance, for solvers that need one.
+/// For solvers that need a covariance, a precision is converted to a covariance if there are at most this many latent
+/// variables.
 const LARGEST: usize = 4000;
 
 pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error> {
@@ -57,9 +58,9 @@ pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error>
     Ok(model)
 }
 
-/// Returns the solution at the marginals (m̄, v̄) that a solver reached with the objective `bound`. The sites determine
-/// α and λ. The gap comes from the dual if the sites have one, and otherwise from the gain of a natural-gradient step.
-/// Afterwards the geometry is factorised at λ.
+/// Returns the solution for the marginals (m̄, v̄) that a solver has reached. `bound` is the objective at these
+/// marginals. The function computes α and λ from the sites. If the sites have a dual, it gives the duality gap.
+/// Otherwise the gain of a natural-gradient step is computed instead. Afterwards the geometry is factorised at λ.
 pub(crate) fn solution(
     problem: &mut Problem<'_>,
     sites: &Sites,

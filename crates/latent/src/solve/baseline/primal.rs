@@ -2,8 +2,8 @@
 //!
 //! In the whitened coordinates z = μ + R u with Σ = RRᵀ, the approximation is q(u) = N(a, CCᵀ), where C is lower
 //! triangular. With U = W R, `m̄ = μ̃ + U a` and `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² −
-//! n) + Σ log C_ii`. One evaluation needs two products of triangular matrices. The starting point is the prior,
-//! narrowed if exponentials of its variances would overflow.
+//! n) + Σ log C_ii`. One evaluation needs two products of triangular matrices. The starting point is the prior. If
+//! exponentials of the prior variances would overflow, the starting point has smaller variances.
 
 use faer::Accum;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
@@ -16,7 +16,7 @@ use crate::linear::{Geometry, design, narrow};
 use crate::site::Sites;
 use crate::{Covariance, Dense, Error};
 
-/// If the prior variance of a predictor exceeds this value, the start is narrowed to a variance of 1.
+/// If the prior variance of a predictor exceeds this value, the starting point is narrowed until the variance is 1.
 const VAGUE: f64 = 40.0;
 
 pub(crate) struct Primal<'p, 'm> {
