@@ -8,7 +8,7 @@ use jensen::data::{Cells, Column, Table};
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::latent::{LatentRequest, LatentSummary, fit_latent_in_memory};
 use jensen::run::Silent;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tables/latent")
@@ -304,11 +304,8 @@ fn basis_functions_agree_with_the_process() {
         [("x", x), ("y", y)].map(|(name, values)| Column::new(name, Cells::Numbers(values)));
     let table = Table::new("memory", columns.into()).unwrap();
     let fit = |prior: &str| {
-        let request = LatentRequest {
-            prior: Some(prior.to_owned()),
-            ..LatentRequest::default()
-        };
-        fitted(request, &table)
+        let request = json!({"likelihood": "gaussian", "response": "y", "prior": prior});
+        fitted(serde_json::from_value(request).unwrap(), &table)
     };
     let (exact, own) = (fit("gp(rbf, on=x)"), fit("hsgp(rbf, on=x)"));
     assert!(own.judgement.trusted, "{:?}", own.judgement);

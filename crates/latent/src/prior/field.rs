@@ -97,6 +97,10 @@ pub struct Field {
 
 type Triplets = Vec<(usize, usize, f64)>;
 
+/// The smallest share 1 − φ of the unstructured part of BYM2. Entries of the precision are of the order of 1/(1 − φ) and
+/// cancel to numbers of order 1, so at this share the evidence has an error of about 1e-7 per node.
+const LEAST_UNSTRUCTURED: f64 = 1e-9;
+
 const FIRST_SHARE: f64 = -8.0;
 const SHARE_STEP: f64 = 0.5;
 const SHARES: usize = 33;
@@ -848,6 +852,11 @@ impl Prior for Field {
 
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
         let values = setting::values(&self.settings, theta)?;
+        if matches!(self.family, FieldKind::Bym2 { .. }) && 1.0 - values[1] < LEAST_UNSTRUCTURED {
+            return Err(Error::Prior(
+                "the share `phi` of `bym2` is 1 up to rounding".to_owned(),
+            ));
+        }
         let coefficients = self.coefficients(&values);
         let mut matrix = self.pattern.clone();
         matrix.value.fill(0.0);
