@@ -298,7 +298,10 @@ fn basis_functions_agree_with_the_process() {
         .map(|i| 10.0 * (f64::from(i) * 0.754_877_666).fract())
         .collect();
     let y: Vec<f64> = (x.iter().enumerate())
-        .map(|(i, x)| (1.3 * x).sin() + 0.6 * ((i as f64 * 0.569_840_291).fract() - 0.5))
+        .map(|(i, x)| {
+            let noise = ((i as f64 * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
+            (1.3 * x).sin() + 0.6 * (noise - 0.5)
+        })
         .collect();
     let columns =
         [("x", x), ("y", y)].map(|(name, values)| Column::new(name, Cells::Numbers(values)));
