@@ -150,11 +150,15 @@ const STAN: [Layer; 17] = [
     },
 ];
 
-const GRAPH: [Layer; 14] = [
+const GRAPH: [Layer; 15] = [
+    Layer {
+        modules: &["ending"],
+        may_use: &[],
+    },
     // A node contains its operation, and the derivatives of operations are built as nodes.
     Layer {
         modules: &["ir", "ops", "build"],
-        may_use: &[],
+        may_use: &["ending"],
     },
     Layer {
         modules: &["verify"],
@@ -192,7 +196,7 @@ const GRAPH: [Layer; 14] = [
     },
     Layer {
         modules: &["exec"],
-        may_use: &["ir", "ops", "passes", "solver", "scalar"],
+        may_use: &["ending", "ir", "ops", "passes", "solver", "scalar"],
     },
     Layer {
         modules: &["single"],
@@ -204,7 +208,7 @@ const GRAPH: [Layer; 14] = [
     },
     Layer {
         modules: &["density", "records"],
-        may_use: &["ir", "ops", "verify", "passes", "pattern", "exec"],
+        may_use: &["ending", "ir", "ops", "verify", "passes", "pattern", "exec"],
     },
     Layer {
         modules: &["expr"],

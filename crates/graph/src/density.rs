@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jensen_density::{Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_math::simd::{LANES, Simd};
 
-use crate::exec::{Arena, Ending, Program};
+use crate::ending::Ending;
+use crate::exec::{Arena, Program};
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, Op};
 use crate::passes;

@@ -9,6 +9,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::ending::Ending;
 use crate::ops::{Op, Solver};
 
 macro_rules! id {
@@ -187,6 +188,7 @@ pub struct Graph {
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: Vec<NodeId>,
     pub(crate) site: u32,
+    pub(crate) ending: Ending,
     node_lookup: HashMap<u64, Vec<NodeId>>,
     const_lookup: HashMap<u64, Vec<ConstId>>,
     index_lookup: HashMap<u64, Vec<IndexId>>,
@@ -341,6 +343,12 @@ impl Graph {
     /// Returns the number of records, or `None` if the graph has no record axis.
     pub fn record_count(&self) -> Option<usize> {
         self.records.first().map(RecordColumn::count)
+    }
+
+    /// Interrupts constant folding when `ending` is due. The elements that remain to be folded become NaN, so the
+    /// caller must discard the graph.
+    pub fn end_by(&mut self, ending: &Ending) {
+        self.ending = ending.clone();
     }
 
     /// Sets the site of all nodes that are added from now on; see [`Node::site`].

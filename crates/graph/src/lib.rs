@@ -18,6 +18,7 @@
 //! | `pattern` | mixed second derivatives that vanish |
 //! | [`expr`] | densities written as Rust expressions |
 //! | [`text`] | the text form, which can be printed and parsed |
+//! | `ending` | interrupts of long evaluations and of constant folding |
 //! | `solver` | operations that own a graph: differential equations, roots, integrals |
 //! | [`single`] | the single-precision executor for networks |
 //! | `centring` | [`Hierarchy`]: groups of coordinates relative to their location and scale |
@@ -32,6 +33,7 @@ pub mod build;
 mod centring;
 mod density;
 mod diff;
+mod ending;
 pub mod exec;
 pub mod expr;
 pub mod ir;
@@ -49,7 +51,7 @@ pub mod verify;
 
 pub use centring::{Hierarchy, Placed, Power, Recentred, Scattered, Site, Spread};
 pub use density::{Execution, GraphDensity, GraphWorkspace, Interrupted};
-pub use exec::Ending;
+pub use ending::Ending;
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op, Pass, Solver, SolverKind, ValueRange};

@@ -12,6 +12,10 @@ mod sums;
 use crate::ir::{Graph, Input, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, Op};
 
+/// The number of elements that are folded between two checks of the interrupt. The slowest operations take ten
+/// microseconds per element, so a check occurs at least every twentieth of a second.
+const BETWEEN: usize = 4096;
+
 /// The derivative of an operation that is constant almost everywhere. This derivative is zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Zero;
@@ -151,14 +155,18 @@ impl Graph {
             .map(|&arg| self.constant_value(arg).expect("a constant").to_vec())
             .collect();
         let mut row = vec![0.0; args.len()];
-        let values: Vec<f64> = (0..shape.len as usize)
-            .map(|i| {
+        let mut values = vec![f64::NAN; shape.len as usize];
+        for (k, block) in values.chunks_mut(BETWEEN).enumerate() {
+            if k > 0 && self.ending.is_due() {
+                break;
+            }
+            for (i, value) in (k * BETWEEN..).zip(block) {
                 for (slot, table) in row.iter_mut().zip(&tables) {
                     *slot = table[if table.len() == 1 { 0 } else { i }];
                 }
-                op.value(&row)
-            })
-            .collect();
+                *value = op.value(&row);
+            }
+        }
         self.vector(&values)
     }
 

@@ -14,14 +14,12 @@
 //! | `dense` | lane kernels of matrix operations |
 //! | `packed` | lane kernels of operations on larger matrices |
 //! | `program` | binding data, running blocks |
-//! | `ending` | interrupts |
 //! | `solver` | solver steps, which run programs of their own |
 //! | `bytecode` | small programs of solvers, as straight-line code over rows |
 //! | `shared` | shared inputs and sums over lanes |
 
 mod bytecode;
 mod dense;
-mod ending;
 mod fuse;
 mod kernels;
 mod linear;
@@ -35,6 +33,5 @@ mod softplus;
 mod solver;
 pub(crate) mod stages;
 
-pub use ending::Ending;
 pub use program::{Arena, Program};
 pub use shared::SharedProgram;

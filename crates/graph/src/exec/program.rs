@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jensen_math::simd::{LANES, Simd};
 
+use crate::ending::{Ending, Patience};
 use crate::exec::dense::DenseKernel;
-use crate::exec::ending::{Ending, Patience};
 use crate::exec::kernels::Operand;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan};
 use crate::exec::product::{COLUMNS_OF_STEP, Into};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jensen_math::simd::{LANES, Simd};
 
+use crate::ending::{Ending, LONG, Patience};
 use crate::exec::bytecode::{Bytecode, BytecodeArena};
-use crate::exec::ending::{Ending, LONG, Patience};
 use crate::exec::program::{Arena, Program};
 use crate::ir::Graph;
 use crate::ops::{Pass, Solver};

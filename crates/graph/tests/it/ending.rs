@@ -119,3 +119,32 @@ fn a_long_step_is_done_apart_or_left_behind() {
         "{left:?}"
     );
 }
+
+#[test]
+fn folding_constants_ends_in_its_middle() {
+    let folded = |n: usize| {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let mut graph = Graph::new();
+        graph.end_by(&Ending::new(move || {
+            count.fetch_add(1, Ordering::Relaxed) + 1 >= n
+        }));
+        let values: Vec<f64> = (1..100_000).map(f64::from).collect();
+        let x = graph.vector(&values);
+        let logs = graph.log(x);
+        let logs = graph.constant_value(logs).expect("a constant").to_vec();
+        (logs, asked.load(Ordering::Relaxed))
+    };
+    let (whole, questions) = folded(usize::MAX);
+    assert!(questions > 10, "{questions} questions");
+    assert!(
+        (1..100_000)
+            .zip(&whole)
+            .all(|(k, log)| *log == f64::from(k).ln())
+    );
+    let (cut, questions) = folded(3);
+    assert_eq!(questions, 3);
+    let end = cut.iter().position(|x| x.is_nan()).expect("it ended");
+    assert_eq!(cut[..end], whole[..end]);
+    assert!(end < 20_000 && cut[end..].iter().all(|x| x.is_nan()));
+}

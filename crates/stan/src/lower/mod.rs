@@ -37,7 +37,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use jensen_density::Posterior;
-use jensen_graph::{Graph, NodeId, Scattered, passes};
+use jensen_graph::{Ending, Graph, NodeId, Scattered, passes};
 
 pub use self::outputs::{LoweredOutputs, lower_outputs};
 pub use self::random::{Argument, LibraryCall, Numbers, Standard, StandardCall};
@@ -175,7 +175,20 @@ fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, Low
 }
 
 fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
+    let lowered = build(bound, options);
+    match &lowered {
+        Err(error) if error.kind == ErrorKind::Limit => {}
+        // Constants that are folded after an interrupt are NaN. An error about their values would hide the interrupt.
+        _ => bound.halt().check(Span::default())?,
+    }
+    lowered
+}
+
+fn build(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
     let tape = Tape::default();
+    let halt = bound.halt().clone();
+    let ending = Ending::new(move || halt.reason().is_some());
+    tape.graph.borrow_mut().end_by(&ending);
     let dim = bound.unconstrained_dim();
     let z = tape.e(tape.graph.borrow_mut().input(dim));
     let program: &Program = bound.program();
@@ -210,6 +223,7 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
         }
     }
     graph.set_outputs(vec![made[0]]);
+    graph.end_by(&Ending::default());
     Ok(Lowered {
         graph,
         dim,

@@ -125,13 +125,14 @@ fn hypergeometric_functions_of_huge_lists_are_refused() {
     }
 }
 
-/// The graph receives dozens of nodes for each element of these arguments.
-#[test]
-fn calls_with_nodes_for_each_element_are_interrupted() {
-    let text = "transformed data { vector[2000000] y = linspaced_vector(2000000, 1, 2); }\n\
-                parameters { real<lower=0> a; }\n\
-                model { target += wiener_lcdf_unnorm(y, a * y, y / 8, y / 4, y); }";
-    let checked = check(text, "model.stan", &NoIncludes);
+/// Calls `lower` for the statement and interrupts it after a tenth of a second.
+fn is_interrupted(statement: &str) {
+    let text = format!(
+        "transformed data {{ vector[2000000] y = linspaced_vector(2000000, 1, 2);\n\
+         array[2000000] int n = rep_array(7, 2000000); }}\n\
+         parameters {{ real<lower=0> a; }} model {{ {statement} }}"
+    );
+    let checked = check(&text, "model.stan", &NoIncludes);
     let program = Arc::new(checked.program.expect("a correct program"));
     let (asked, begun) = (Arc::new(AtomicBool::new(false)), Instant::now());
     let reached = Arc::clone(&asked);
@@ -153,4 +154,16 @@ fn calls_with_nodes_for_each_element_are_interrupted() {
         "{:?}",
         begun.elapsed()
     );
+}
+
+/// The graph receives dozens of nodes for each element of these arguments.
+#[test]
+fn calls_with_nodes_for_each_element_are_interrupted() {
+    is_interrupted("target += wiener_lcdf_unnorm(y, a * y, y / 8, y / 4, y);");
+}
+
+/// All arguments are known, so the graph contains only the result.
+#[test]
+fn calls_of_constants_are_interrupted() {
+    is_interrupted("target += beta_neg_binomial_lpmf(n | y, y / 8, y / 4);");
 }
