@@ -308,7 +308,11 @@ fn write_node(graph: &Graph, id: NodeId, f: &mut fmt::Formatter<'_>) -> fmt::Res
             f.write_str(flag(dims.left_transposed, " left_transposed"))?;
             f.write_str(flag(dims.right_transposed, " right_transposed"))?;
         }
-        Op::Cholesky { n } | Op::LogAbsDet { n } | Op::EigenSym { n } => write!(f, " n={n}")?,
+        Op::Cholesky { n } | Op::EigenSym { n } => write!(f, " n={n}")?,
+        Op::Determinant { n, log } => {
+            write!(f, " n={n}")?;
+            f.write_str(flag(log, " log"))?;
+        }
         Op::Eigen { n, hermitian } => {
             write!(f, " n={n}")?;
             f.write_str(flag(hermitian, " hermitian"))?;
@@ -564,8 +568,9 @@ impl Reader {
                 cols: words.field("cols")?,
                 transposed: words.flag("transposed"),
             },
-            "log_abs_det" => Op::LogAbsDet {
+            "determinant" => Op::Determinant {
                 n: words.field("n")?,
+                log: words.flag("log"),
             },
             "eigen_sym" => Op::EigenSym {
                 n: words.field("n")?,

@@ -212,7 +212,7 @@ pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             expect(of(1), matrix(n, cols)?, "the right-hand side")?;
             expect(shape, of(1), "the result")
         }
-        Op::LogAbsDet { n } => {
+        Op::Determinant { n, .. } => {
             arity(1)?;
             expect(of(0), matrix(n, n)?, "the argument")?;
             expect(shape, Shape::SCALAR, "the result")

@@ -77,15 +77,21 @@ impl Elimination {
         }
     }
 
-    /// Computes `log |det A|` of each lane, inside a kernel.
+    /// Computes the determinant of each lane, or `log |det A|` if `log` is true, inside a kernel.
     #[inline(always)]
-    pub fn log_abs_det_at<V: F64x8>(&self, out: &mut [f64]) {
+    pub fn determinant_at<V: F64x8>(&self, log: bool, out: &mut [f64]) {
         let n = self.n;
         for (strip, out) in out.chunks_mut(LANES).enumerate() {
-            let (lu, _) = self.strip(strip);
-            let mut total = V::splat(0.0);
+            let (lu, pivots) = self.strip(strip);
+            let mut total = V::splat(if log { 0.0 } else { 1.0 });
             for p in 0..n {
-                total = total + vmath::log(at::<V>(lu, p * n + p).abs());
+                let pivot = at::<V>(lu, p * n + p);
+                if log {
+                    total = total + vmath::log(pivot.abs());
+                    continue;
+                }
+                let exchanged = at::<V>(pivots, p).gt(V::splat(p as f64));
+                total = total * V::select(exchanged, V::splat(0.0) - pivot, pivot);
             }
             let mut own = [0.0; LANES];
             put(&mut own, 0, total);
@@ -172,7 +178,9 @@ fn eliminate<V: F64x8>(n: usize, lu: &mut [f64], pivots: &mut [f64]) {
         exchange(lu, &pivots[p * LANES..(p + 1) * LANES], p, n);
         let head = at::<V>(lu, p * n + p);
         for i in p + 1..n {
+            // All other elements of the column are also zero if the largest is.
             let scaled = at::<V>(lu, p * n + i) / head;
+            let scaled = V::select(head.eq(V::splat(0.0)), V::splat(0.0), scaled);
             put(lu, p * n + i, scaled);
         }
         let (done, rest) = lu.split_at_mut((p + 1) * n * LANES);

@@ -377,7 +377,20 @@ impl Graph {
 
     /// Returns `log |det A|`.
     pub fn log_abs_det(&mut self, a: NodeId, n: usize) -> NodeId {
-        self.structural(Op::LogAbsDet { n: n as u32 }, &[a], Shape::SCALAR)
+        let op = Op::Determinant {
+            n: n as u32,
+            log: true,
+        };
+        self.structural(op, &[a], Shape::SCALAR)
+    }
+
+    /// Returns `det A`. The derivatives at a singular matrix are NaN.
+    pub fn determinant(&mut self, a: NodeId, n: usize) -> NodeId {
+        let op = Op::Determinant {
+            n: n as u32,
+            log: false,
+        };
+        self.structural(op, &[a], Shape::SCALAR)
     }
 
     /// Returns the eigenvalues of a symmetric `n × n` matrix, followed by its eigenvectors.
@@ -489,7 +502,7 @@ impl Graph {
             | Op::Cholesky { .. }
             | Op::TriSolve { .. }
             | Op::Solve { .. }
-            | Op::LogAbsDet { .. }
+            | Op::Determinant { .. }
             | Op::EigenSym { .. }
             | Op::Eigen { .. }
             | Op::Hypergeometric { .. } => self.structural(op, args, shape),

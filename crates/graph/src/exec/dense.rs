@@ -350,7 +350,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    fn log_abs_det, log_abs_det_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+    fn determinant, determinant_fn = <V, L: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
         // SAFETY: all loops stay within the extents. The contract of `Dense::run` requires the operands and the
         // destination to have these extents.
         unsafe {
@@ -358,7 +358,7 @@ jensen_math::simd_fn! {
             let (a, width) = rows(&*args, false, 0..n * n, lanes);
             let mut elimination = Elimination::default();
             elimination.factor_at::<V>(n, &a, width);
-            elimination.log_abs_det_at::<V>(std::slice::from_raw_parts_mut(dst, lanes));
+            elimination.determinant_at::<V>(L::ON, std::slice::from_raw_parts_mut(dst, lanes));
         }
     }
 }
@@ -531,7 +531,8 @@ pub(crate) fn dense_kernel(
             cols,
             transposed,
         } => (solve_kernel(simd, splat, transposed), square(n, cols)),
-        Op::LogAbsDet { n } => (log_abs_det_fn(simd), square(n, n)),
+        Op::Determinant { n, log: true } => (determinant_fn::<On>(simd), square(n, n)),
+        Op::Determinant { n, log: false } => (determinant_fn::<Off>(simd), square(n, n)),
         Op::EigenSym { n } => (eigen_sym, square(n, 10 * n)),
         Op::Eigen { n, hermitian } => {
             let run: DenseFn = match hermitian {

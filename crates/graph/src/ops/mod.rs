@@ -116,10 +116,12 @@ pub enum Op {
         /// Whether the system is `Aᵀ X = B` instead of `A X = B`.
         transposed: bool,
     },
-    /// The value `log |det A|` of a general `n × n` matrix.
-    LogAbsDet {
+    /// The determinant of a general `n × n` matrix A, or `log |det A|`.
+    Determinant {
         /// The number of rows and columns of A.
         n: u32,
+        /// Whether the result is `log |det A|`.
+        log: bool,
     },
     /// The eigenvalues of a symmetric `n × n` matrix in ascending order, followed by the eigenvectors. If the matrix is
     /// not symmetric, its symmetric part is decomposed.
@@ -175,7 +177,7 @@ impl Op {
             Self::Cholesky { .. } => "cholesky",
             Self::TriSolve { .. } => "tri_solve",
             Self::Solve { .. } => "solve",
-            Self::LogAbsDet { .. } => "log_abs_det",
+            Self::Determinant { .. } => "determinant",
             Self::EigenSym { .. } => "eigen_sym",
             Self::Eigen { .. } => "eigen",
             Self::Hypergeometric { .. } => "hypergeometric",

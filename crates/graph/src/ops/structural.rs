@@ -64,7 +64,13 @@ pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f
             cols,
             transposed,
         } => solve_value(n as usize, cols as usize, transposed, args[0], args[1]).0,
-        Op::LogAbsDet { n } => vec![solve_value(n as usize, 0, false, args[0], &[]).1],
+        Op::Determinant { n, log } => {
+            let (_, pivots) = solve_value(n as usize, 0, false, args[0], &[]);
+            vec![match log {
+                true => pivots.iter().map(|pivot| pivot.abs().ln()).sum(),
+                false => pivots.iter().product(),
+            }]
+        }
         Op::EigenSym { n } => eigen_value(n as usize, args[0]),
         Op::Eigen { n, hermitian } => spectra::value(n as usize, hermitian, args[0]),
         Op::Hypergeometric { above, order, .. } => {
@@ -163,7 +169,7 @@ pub(crate) fn solve_value(
     transposed: bool,
     a: &[f64],
     b: &[f64],
-) -> (Vec<f64>, f64) {
+) -> (Vec<f64>, Vec<f64>) {
     let mut m: Vec<f64> = (0..n * n)
         .map(|at| {
             let (row, col) = (at / n, at % n);
@@ -175,7 +181,7 @@ pub(crate) fn solve_value(
         })
         .collect();
     if a.iter().any(|x| !x.is_finite()) {
-        return (vec![f64::NAN; b.len()], f64::NAN);
+        return (vec![f64::NAN; b.len()], vec![f64::NAN; n]);
     }
     let mut x = b.to_vec();
     for column in x.chunks_exact_mut(n.max(1)) {
@@ -183,7 +189,7 @@ pub(crate) fn solve_value(
             column.fill(f64::NAN);
         }
     }
-    let mut log_det = 0.0;
+    let mut pivots = vec![0.0; n];
     for p in 0..n {
         let pivot = (p..n)
             .max_by(|&i, &j| m[i * n + p].abs().total_cmp(&m[j * n + p].abs()))
@@ -193,9 +199,14 @@ pub(crate) fn solve_value(
             (0..cols).for_each(|j| x.swap(j * n + p, j * n + pivot));
         }
         let head = m[p * n + p];
-        log_det += head.abs().ln();
+        pivots[p] = if pivot == p { head } else { -head };
         for i in p + 1..n {
-            let factor = m[i * n + p] / head;
+            // All other elements of the column are also zero if the largest is.
+            let factor = if head == 0.0 {
+                0.0
+            } else {
+                m[i * n + p] / head
+            };
             for j in p..n {
                 m[i * n + j] -= factor * m[p * n + j];
             }
@@ -210,7 +221,7 @@ pub(crate) fn solve_value(
             x[j * n + i] = (x[j * n + i] - dot) / m[i * n + i];
         }
     }
-    (x, log_det)
+    (x, pivots)
 }
 
 pub(crate) fn small_matmul(
@@ -431,9 +442,10 @@ pub(crate) fn vjp(
             }
             whole(solve_factor_adjoint(g, n, cols, transposed, bbar, node))
         }
-        Op::LogAbsDet { n } => {
+        Op::Determinant { n, log } => {
             let inverse = transposed_inverse(g, args[0], n as usize);
-            whole(g.mul(inverse, adjoint))
+            let factor = if log { adjoint } else { g.mul(adjoint, node) };
+            whole(g.mul(inverse, factor))
         }
         Op::EigenSym { n } => whole(eigen_adjoint(g, node, n as usize, adjoint)),
         Op::Eigen { n, hermitian } => {
@@ -640,10 +652,11 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             let rhs = solve_tangent_rhs(g, n, cols, transposed, tangents[0], tangents[1], node)?;
             Some(g.solve(args[0], rhs, n, cols, transposed))
         }
-        Op::LogAbsDet { n } => {
+        Op::Determinant { n, log } => {
             let inverse = transposed_inverse(g, args[0], n as usize);
             let product = g.mul(inverse, tangents[0]?);
-            Some(g.sum(product))
+            let sum = g.sum(product);
+            Some(if log { sum } else { g.mul(sum, node) })
         }
         Op::EigenSym { n } => Some(eigen_tangent(g, node, n as usize, tangents[0]?)),
         Op::Eigen { n, hermitian } => Some(spectra::tangent(

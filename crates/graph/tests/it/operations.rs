@@ -222,6 +222,11 @@ fn elementwise_operations_agree_with_their_table() {
     }
 }
 
+/// A matrix whose elimination exchanges two rows. Its determinant is −36.
+const EXCHANGED: [f64; 16] = [
+    0.0, 3.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0,
+];
+
 /// Computes a positive definite matrix from z, and further numbers that depend on z.
 fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
     let dims = MatMul {
@@ -336,6 +341,12 @@ fn structural_operations_have_right_derivatives() {
         ("log_abs_det", 16, |g, z| {
             let a = spd(g, z, 4);
             g.log_abs_det(a, 4)
+        }),
+        ("determinant", 16, |g, z| {
+            let skew = g.slice(z, 0, 16);
+            let exchange = g.vector(&EXCHANGED);
+            let a = g.add(skew, exchange);
+            g.determinant(a, 4)
         }),
         ("eigen_sym", 16, |g, z| {
             let a = spd(g, z, 4);

@@ -165,7 +165,7 @@ const BASE: [f64; N * N + N] = [
 
 type Structural = fn(&mut Graph, NodeId, NodeId) -> NodeId;
 
-const STRUCTURAL: [(&str, Structural); 19] = [
+const STRUCTURAL: [(&str, Structural); 20] = [
     ("gather", |g, a, _| g.gather(a, &[8, 0, 0, 4])),
     ("scatter", |g, a, _| {
         g.scatter_add(a, &[3, 1, 1, 0, 2, 2, 2, 0, 3], 5)
@@ -192,6 +192,7 @@ const STRUCTURAL: [(&str, Structural); 19] = [
     ("solve", |g, a, b| g.solve(a, b, N, 1, false)),
     ("solve of transposed", |g, a, b| g.solve(a, b, N, 1, true)),
     ("log_abs_det", |g, a, _| g.log_abs_det(a, N)),
+    ("determinant", |g, a, _| g.determinant(a, N)),
     ("eigen_sym", |g, a, _| {
         let found = g.eigen_sym(a, N);
         g.slice(found, 0, N)

@@ -665,6 +665,14 @@ impl<'g> E<'g> {
         self.with(|g| g.log_abs_det(self.id, n))
     }
 
+    /// Returns the determinant of an `n × n` matrix.
+    pub fn determinant(self, n: usize) -> Self {
+        if self.is_record() {
+            return self.tape.no_form("a determinant");
+        }
+        self.with(|g| g.determinant(self.id, n))
+    }
+
     /// Returns the eigenvalues, ascending, and the eigenvectors of a symmetric `n × n` matrix.
     pub fn eigen_sym(self, n: usize) -> (Self, Self) {
         if self.is_record() {

@@ -236,8 +236,9 @@ impl Maker {
         let b = self.fit(b, n * cols);
         let b = self.squashed(b);
         let transposed = self.dice.roll(2) == 0;
-        match self.dice.roll(4) {
+        match self.dice.roll(5) {
             0 => self.graph.cholesky(spd, n),
+            3 => self.graph.determinant(general, n),
             1 => {
                 let l = self.graph.cholesky(spd, n);
                 self.graph.tri_solve(l, b, n, cols, transposed)

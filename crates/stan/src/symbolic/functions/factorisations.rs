@@ -145,8 +145,6 @@ fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     ])
 }
 
-/// Returns the determinant, which is the product of the diagonal after reflections. Each reflection changes the sign of
-/// the product.
 fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = cx.square(&args[0])?;
     if n == 0 {
@@ -156,10 +154,7 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let det = match n {
         1 => a.at(0),
         2 => a.at(0) * a.at(3) - a.at(1) * a.at(2),
-        _ => {
-            let diagonal = reflected(cx, a, n, n).diagonal;
-            diagonal.into_iter().fold(cx.num(1.0), |det, d| det * -d)
-        }
+        _ => a.determinant(n),
     };
     Ok(det.into())
 }
