@@ -699,6 +699,7 @@ model {
 fn factorisations() {
     check_all(&[
         "target += determinant(C) + determinant(C[1:2, 1:2]) + determinant([[r, p], [q, u]]) + determinant(to_matrix(gg[1:9], 3, 3));",
+        "target += 1e-3 * determinant(add_diag(0.1 * p * rep_matrix(sin(linspaced_vector(20, 1, 20)), 20), 1 + 0.1 * w[1]));",
         "target += dot_product(eigenvalues_sym(C), x);",
         "target += sum(eigenvectors_sym(C) .* S);",
         "matrix[N, N] V; vector[N] e; (V, e) = eigendecompose_sym(C); target += sum(V[1]) * sum(e .* x);",

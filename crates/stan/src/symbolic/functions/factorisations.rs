@@ -145,6 +145,11 @@ fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     ])
 }
 
+/// The largest number of rows for which a determinant is the product of the diagonal after reflections. Its derivatives
+/// are then accurate even if the matrix is nearly singular, but they need the memory of n matrices. For larger matrices
+/// the derivatives contain the inverse, as in Stan.
+const REFLECTED: usize = 16;
+
 fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = cx.square(&args[0])?;
     if n == 0 {
@@ -154,6 +159,11 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let det = match n {
         1 => a.at(0),
         2 => a.at(0) * a.at(3) - a.at(1) * a.at(2),
+        // Each reflection changes the sign of the product.
+        3..=REFLECTED => {
+            let diagonal = reflected(cx, a, n, n).diagonal;
+            diagonal.into_iter().fold(cx.num(1.0), |det, d| det * -d)
+        }
         _ => a.determinant(n),
     };
     Ok(det.into())
