@@ -6,6 +6,7 @@ use jensen_data::{
     StanCsvHeader,
 };
 use jensen_density::VariableKind;
+use jensen_math::text::fixed;
 use jensen_report::{
     Exhibit, Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint,
     Verdict, Weights,
@@ -164,11 +165,16 @@ impl Fitted {
             if i != self.fit.chosen {
                 let e = &result.evaluation;
                 remarks.push(format!(
-                    "{} alone: ELBO {:.2} ± {:.2}, k̂ {:.2}",
-                    result.family, e.elbo.mean, e.elbo.standard_error, e.khat
+                    "{} alone: ELBO {} ± {}, k̂ {:.2}",
+                    result.family,
+                    fixed(e.elbo.mean, 2),
+                    fixed(e.elbo.standard_error, 2),
+                    e.khat
                 ));
             }
         }
+        // Two fits of one family may have the same result.
+        remarks.dedup();
         if self.fit.starts.is_empty() && self.fit.best().family == FamilyKind::Conditional {
             remarks.push(
                 "Jensen did not search for other modes with this family; with `--family sparse` it does"
@@ -181,19 +187,46 @@ impl Fitted {
         remarks
     }
 
-    fn without_moments(&self) -> Option<String> {
-        let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.undefined.clone()?));
-        let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
-        let (first, reason) = found.first()?;
-        let others = found[1..].iter().take(NAMED).map(|(name, _)| name.as_str());
-        let others: Vec<&str> = others.collect();
-        let others = match (others.is_empty(), found.len().saturating_sub(NAMED + 1)) {
-            (true, _) => String::new(),
-            (false, 0) => format!("; see also {}", others.join(", ")),
-            (false, more) => format!("; see also {} and {more} more", others.join(", ")),
+    /// Returns a remark on the quantities without a mean, a remark on the others without a standard deviation, and a
+    /// remark on those that are not numbers at some draws.
+    fn without_moments(&self) -> Vec<String> {
+        let lacking = |mean: bool| {
+            let found = (self.summaries.iter()).filter(|p| p.mean.is_nan() == mean);
+            let found: Vec<_> = found
+                .filter_map(|p| Some((p.name.as_str(), p.undefined.as_deref()?)))
+                .collect();
+            let (first, reason) = found.first()?;
+            let others: Vec<&str> = found[1..].iter().map(|(name, _)| *name).collect();
+            let others = match others.is_empty() {
+                true => String::new(),
+                false => format!(" The same applies to {}.", some_of(&others)),
+            };
+            Some(format!(
+                "{first} has {reason}. Its quantiles are not affected.{others}"
+            ))
+        };
+        let remarks = [lacking(true), lacking(false), self.not_numbers()];
+        remarks.into_iter().flatten().collect()
+    }
+
+    fn not_numbers(&self) -> Option<String> {
+        let table = &self.sample.table;
+        let count = |column| table.column(column).iter().filter(|x| x.is_nan()).count();
+        let columns = self.summaries.iter().enumerate();
+        let found: Vec<(&str, usize)> = columns
+            .filter(|(_, p)| p.mean.is_nan() && p.undefined.is_none())
+            .map(|(column, p)| (p.name.as_str(), count(column)))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        let (first, count) = found.first()?;
+        let others: Vec<&str> = found[1..].iter().map(|(name, _)| *name).collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!("; NaN also occurs in {}", some_of(&others)),
         };
         Some(format!(
-            "{first} has {reason}{others}. Its quantiles are not affected"
+            "{first} is NaN at {count} of {} draws, so it has no summary{others}",
+            table.len()
         ))
     }
 
@@ -381,7 +414,11 @@ impl Fitted {
             };
             vec![
                 result.family.to_string(),
-                format!("{:.2} ± {:.2}", e.elbo.mean, e.elbo.standard_error),
+                format!(
+                    "{} ± {}",
+                    fixed(e.elbo.mean, 2),
+                    fixed(e.elbo.standard_error, 2)
+                ),
                 format!("{:.2}", e.khat),
                 outcome.to_owned(),
             ]
@@ -394,7 +431,11 @@ impl Fitted {
             };
             vec![
                 "refinement".to_owned(),
-                format!("{:.2} ± {:.2}", evidence.mean, evidence.standard_error),
+                format!(
+                    "{} ± {}",
+                    fixed(evidence.mean, 2),
+                    fixed(evidence.standard_error, 2)
+                ),
                 "–".to_owned(),
                 outcome.to_owned(),
             ]
@@ -452,6 +493,14 @@ impl Fitted {
                 draws: table.column(column),
             })
             .collect()
+    }
+}
+
+fn some_of(names: &[&str]) -> String {
+    let shown = names[..names.len().min(NAMED)].join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
