@@ -94,7 +94,7 @@ pub fn evidence(fitted: &Fitted) -> String {
             && let Some(reason) = fitted.refined_because().first()
         {
             let reason = match fitted.fit.converged() {
-                true => reason,
+                true => reason.as_str(),
                 false => "the optimiser did not converge (see status)",
             };
             line("", &format!("because {reason}"));
