@@ -294,7 +294,7 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-const BLACKBOX: [Layer; 42] = ordered(&[
+const BLACKBOX: [Layer; 43] = ordered(&[
     // These modules contain numbers: requests, counts, draws and sums.
     "calls",
     "error",
@@ -320,6 +320,7 @@ const BLACKBOX: [Layer; 42] = ordered(&[
     "records",
     // Starts and refinement do not depend on the method.
     "starts",
+    "ridges",
     "symmetry",
     "refine",
     // These modules contain the methods and the list of methods.

@@ -313,8 +313,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         }
         if status.is_none() && state.k >= settings.max_iterations {
             status = Some(Status::BudgetReached {
-                limit: Limit::Iterations(settings.max_iterations),
-                detail: "ADVI's own limit".into(),
+                limit: Limit::OfMethod(settings.max_iterations),
+                detail: String::new(),
             });
         }
         Step { record, status }

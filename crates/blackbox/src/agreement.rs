@@ -76,7 +76,15 @@ impl Agreement {
 
     /// Returns whether the draws can be used without refinement.
     pub fn is_good(&self, policy: &Policy) -> bool {
-        self.mean.largest(policy) <= policy.mean_error && self.sd.largest(policy) <= policy.sd_error
+        self.mean_is_good(policy) && self.sd_is_good(policy)
+    }
+
+    pub(crate) fn mean_is_good(&self, policy: &Policy) -> bool {
+        self.mean.largest(policy) <= policy.mean_error
+    }
+
+    pub(crate) fn sd_is_good(&self, policy: &Policy) -> bool {
+        self.sd.largest(policy) <= policy.sd_error
     }
 
     pub(crate) fn is_open(&self, policy: &Policy) -> bool {

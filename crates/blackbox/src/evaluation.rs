@@ -55,7 +55,15 @@ pub struct Evaluation {
     pub impossible: usize,
 }
 
+/// If the absolute value of an ELBO exceeds this value, differences have fewer than three correct decimals.
+const LARGEST_BOUND: f64 = 1e12;
+
 impl Evaluation {
+    /// Returns whether the ELBO is finite and close enough to zero to resolve differences of a fraction of a nat.
+    pub fn is_resolved(&self) -> bool {
+        self.elbo.mean.abs() <= LARGEST_BOUND
+    }
+
     /// Returns whether too many draws are outside the support, or whether any log density is NaN.
     pub fn is_holey(&self) -> bool {
         self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64

@@ -10,8 +10,9 @@ use crate::family::Space;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
 use crate::refine::Refined;
+use crate::ridges::Line;
 use crate::settings::{FamilyChoice, Settings};
-use crate::starts::{OtherMode, StartOutcome, modes_of};
+use crate::starts::{OtherMode, StartOutcome, best_start, modes_of};
 use crate::symmetry::Labellings;
 
 /// The result of a fit, with the evaluations of its families and its verdict.
@@ -31,6 +32,10 @@ pub struct Fit {
     /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
     pub(crate) labellings: Labellings,
+    /// For each of the [modes](Self::modes), the line through the best optimum and this mode.
+    pub(crate) lines: Vec<Line>,
+    /// Whether the chosen result is a mean-field fit with [linear-response](Self::respond) covariances.
+    pub corrected: bool,
     pub(crate) objections: Vec<Reason>,
     /// The number of finished iterations.
     pub iterations: u64,
@@ -59,6 +64,7 @@ impl Fit {
         let source = NoiseSource::new(settings.seed, settings.simd);
         let labellings =
             Labellings::of(density, source, &output.starts, &modes, &settings.variables);
+        let lines = lines(density, &output.starts, &labellings.others(&modes));
         Some(Self {
             chosen,
             ended: status.clone(),
@@ -67,6 +73,8 @@ impl Fit {
             starts: output.starts,
             refined: None,
             labellings,
+            lines,
+            corrected: false,
             objections: Vec::new(),
             iterations: 0,
             calls: output.calls,
@@ -134,13 +142,7 @@ impl Fit {
     /// Returns the other optima of comparable mass that the starts found. Relabellings of the best optimum are not
     /// included.
     pub fn modes(&self) -> Vec<OtherMode> {
-        let found = modes_of(&self.starts)
-            .into_iter()
-            .zip(&self.labellings.relabelled);
-        found
-            .filter(|(_, relabelled)| !**relabelled)
-            .map(|(mode, _)| mode)
-            .collect()
+        self.labellings.others(&modes_of(&self.starts))
     }
 
     pub(crate) fn mirrored(&self) -> Vec<bool> {
@@ -173,4 +175,18 @@ impl Fit {
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }
+}
+
+/// Returns the lines through the best optimum of the starts and each of the modes.
+fn lines<D: TwiceDifferentiable>(
+    density: &D,
+    starts: &[StartOutcome],
+    modes: &[OtherMode],
+) -> Vec<Line> {
+    let of = |mode: &OtherMode| {
+        let other = starts.iter().find(|start| start.is_at(mode));
+        let other = other.expect("a mode is the optimum of a start");
+        Line::through(density, &starts[best_start(starts)], other)
+    };
+    modes.iter().map(of).collect()
 }

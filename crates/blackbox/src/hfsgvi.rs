@@ -268,8 +268,8 @@ impl<D: TwiceDifferentiable> Algorithm for Hfsgvi<'_, D> {
             })
         } else if iteration >= settings.max_iterations {
             Some(Status::BudgetReached {
-                limit: Limit::Iterations(settings.max_iterations),
-                detail: "the method's own limit".into(),
+                limit: Limit::OfMethod(settings.max_iterations),
+                detail: String::new(),
             })
         } else {
             None

@@ -37,6 +37,7 @@
 //! | `refine` | [`Refine`]: draws of the posterior from an approximation, with the evidence and the divergence |
 //! | `refining` | a fit and its refinement as one algorithm |
 //! | `summary` | mean, standard deviation and quantiles of draws |
+//! | `ridges` | whether the log density falls between two optima |
 //! | `symmetry` | modes that a relabelling maps onto each other |
 //! | `noise` | normals by purpose, iteration and lane |
 
@@ -77,6 +78,7 @@ mod psis;
 pub mod records;
 mod refine;
 mod refining;
+mod ridges;
 mod saa;
 mod settings;
 mod sparse;
@@ -121,7 +123,7 @@ pub use objective::Objective;
 pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
 pub use policy::Policy;
-pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error};
+pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error, without_ties};
 pub use records::Subsampled;
 pub use refine::{
     Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen, Refined,

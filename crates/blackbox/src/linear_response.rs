@@ -433,6 +433,7 @@ impl Fit {
             ..base
         });
         self.chosen = self.families.len() - 1;
+        self.corrected = true;
         let (before, after) = (base_bound, self.best().evaluation.elbo);
         let loss = before.mean - after.mean;
         if loss > LOSS + 2.0 * (before.standard_error + after.standard_error) {

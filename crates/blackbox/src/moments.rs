@@ -61,6 +61,10 @@ const FREEDOM: usize = 5;
 const RISE: f64 = 0.01;
 const PATIENCE: u64 = 6;
 
+/// The smallest effective sample size, as a share of the draws, of a mixture that counts as converged. With a smaller
+/// share of a few thousand draws, the new components depend on a handful of draws.
+const LEAST_SHARE: f64 = 0.005;
+
 /// An iteration averages a component's old covariance with the covariance of the weighted draws. The old covariance
 /// counts as much as this many draws per coordinate.
 const INERTIA: f64 = 2.0;
@@ -419,7 +423,7 @@ impl<D: TwiceDifferentiable> Algorithm for Moments<'_, D> {
         if !over {
             state.omega = self.mixture.assemble(&next);
         }
-        let status = if over && state.share > 0.0 {
+        let status = if over && state.share >= LEAST_SHARE {
             Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
@@ -434,7 +438,13 @@ impl<D: TwiceDifferentiable> Algorithm for Moments<'_, D> {
         } else if over {
             Some(Status::Stalled {
                 at: iteration,
-                reason: "no draw of the mixture has a finite log density".to_owned(),
+                reason: match state.share > 0.0 {
+                    true => format!(
+                        "the effective sample size of the importance weights stays below {} % of the draws",
+                        100.0 * LEAST_SHARE
+                    ),
+                    false => "no draw of the mixture has a finite log density".to_owned(),
+                },
             })
         } else {
             (iteration >= self.settings.max_iterations).then(|| Status::Stalled {

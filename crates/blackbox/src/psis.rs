@@ -92,19 +92,20 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
-/// Spreads equal whole numbers over the interval of length 1 around them. Returns draws that are not all whole numbers
-/// unchanged, and `None` for fewer than five different whole numbers.
-fn without_ties(draws: &[f64]) -> Option<Cow<'_, [f64]>> {
+/// Spreads equal whole numbers over the interval of length 1 around them, in the order of the draws. Returns draws that
+/// are not all whole numbers unchanged, and `None` for fewer than five different whole numbers.
+pub fn without_ties(draws: &[f64]) -> Option<Cow<'_, [f64]>> {
     if draws.iter().any(|x| x.fract() != 0.0) {
         return Some(Cow::Borrowed(draws));
     }
+    let mut order: Vec<usize> = (0..draws.len()).collect();
+    order.sort_by(|&i, &j| draws[i].total_cmp(&draws[j]));
     let mut spread = draws.to_vec();
-    spread.sort_by(f64::total_cmp);
     let mut values = 0;
-    for ties in spread.chunk_by_mut(|a, b| a == b) {
+    for ties in order.chunk_by(|&i, &j| draws[i] == draws[j]) {
         let count = ties.len() as f64;
-        for (j, x) in ties.iter_mut().enumerate() {
-            *x += (j as f64 + 0.5) / count - 0.5;
+        for (j, &i) in ties.iter().enumerate() {
+            spread[i] += (j as f64 + 0.5) / count - 0.5;
         }
         values += 1;
     }

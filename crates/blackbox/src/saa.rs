@@ -387,7 +387,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
             status = Some(Status::Stalled {
                 at: iteration,
                 reason: format!(
-                    "no step, however short, raises the bound, although the model predicts {:.2e} nats",
+                    "no step, however short, raises the ELBO, although its quadratic approximation predicts a gain of {:.2e} nats",
                     report.predicted
                 ),
             });

@@ -1,5 +1,6 @@
 //! The settings of a fit.
 
+use std::fmt;
 use std::sync::Arc;
 
 use jensen_density::Scale;
@@ -32,6 +33,16 @@ pub enum FamilyChoice {
     /// with a caller's own family cannot be read from a file.
     #[serde(serialize_with = "named", skip_deserializing)]
     Own(Arc<dyn Family>),
+}
+
+impl fmt::Display for FamilyChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Only(kind) => kind.fmt(f),
+            Self::Own(family) => family.name().fmt(f),
+        }
+    }
 }
 
 /// Two families are equal if they have the same name and the same number of parameters.

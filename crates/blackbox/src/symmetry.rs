@@ -46,8 +46,8 @@ pub(crate) struct Labellings {
     /// The number of equivalent modes, including the mode itself. If there are no relabellings, the number is 1.
     pub count: usize,
     pub relabelled: Vec<bool>,
-    /// For each of the other modes, whether it equals the best mode except for signs. In that case, the posterior has
-    /// two answers that differ only in signs.
+    /// For each of the other modes, whether a map that changes signs, and leaves the density unchanged, maps the best
+    /// mode to it.
     pub mirrored: Vec<bool>,
 }
 
@@ -80,11 +80,18 @@ impl Labellings {
                 found.relabelled[k] = true;
                 maps.push(map);
             } else {
-                found.mirrored[k] = true;
+                found.mirrored[k] = map.changes_signs();
             }
         }
         found.count = orbit(&search.mean, &search.sd, &maps);
         found
+    }
+
+    /// Returns the modes that are not relabellings of the best one.
+    pub fn others(&self, modes: &[OtherMode]) -> Vec<OtherMode> {
+        let found = modes.iter().zip(&self.relabelled);
+        let others = found.filter(|(_, relabelled)| !**relabelled);
+        others.map(|(mode, _)| mode.clone()).collect()
     }
 }
 
@@ -110,6 +117,10 @@ impl Relabelling {
             out[i] = dot(row, &own);
         }
         out
+    }
+
+    fn changes_signs(&self) -> bool {
+        self.to.iter().flatten().any(|(_, sign)| *sign < 0.0)
     }
 
     /// Returns whether the map permutes elements of arrays, and whether the coordinate in which the modes differ most

@@ -23,10 +23,12 @@ const MOST: usize = 1024;
 
 const BLOCK: usize = 512;
 
+/// A coordinate and a side.
 type Way = (usize, f64);
 
-/// Returns the first coordinate along which the density far away is about as high as in the bulk of the approximation,
-/// or higher. The check moves one coordinate at a time, and skips posteriors in more than 1024 dimensions. `spread`
+/// Returns a coordinate along which the density far away is about as high as in the bulk of the approximation, or
+/// higher. If there are several, it is the first of those along which the density rises most. In an improper posterior,
+/// rounding errors of an enormous log density may hide the decrease along the others. The check moves one coordinate at a time, and skips posteriors in more than 1024 dimensions. `spread`
 /// multiplies the distances. It is above 1 if a sample of n records represents N records, because the optimum for the
 /// sample is about √(N/n) standard deviations from the optimum for all records.
 pub(crate) fn flat_coordinate<D: LogDensity>(
@@ -55,6 +57,7 @@ pub(crate) fn flat_coordinate<D: LogDensity>(
     let mut sd = family.marginal_sd(omega);
     sd.iter_mut().for_each(|sd| *sd *= spread);
     let mut flat: Vec<Way> = (0..dim).flat_map(|i| [(i, -1.0), (i, 1.0)]).collect();
+    let mut highest = (None, f64::NEG_INFINITY);
     let usable = (0..DRAWS).filter(|draw| here[*draw].is_finite());
     for (nth, draw) in usable.enumerate() {
         if nth > 0 && flat.is_empty() {
@@ -63,6 +66,7 @@ pub(crate) fn flat_coordinate<D: LogDensity>(
         let from: Vec<f64> = (0..dim).map(|i| draws[i * DRAWS + draw]).collect();
         let lowest = here[draw] - FALLEN;
         let mut still = Vec::new();
+        highest = (None, f64::NEG_INFINITY);
         for ways in flat.chunks(BLOCK / AWAY.len()) {
             let lanes = ways.len() * AWAY.len();
             let mut z = vec![0.0; dim * lanes];
@@ -78,18 +82,20 @@ pub(crate) fn flat_coordinate<D: LogDensity>(
             density.value(&mut workspace, Lanes::new(&z, dim, lanes), &mut values);
             let high = |value: &f64| value.is_finite() && *value >= lowest;
             let of_ways = ways.iter().zip(values.chunks(AWAY.len()));
-            still.extend(
-                of_ways
-                    .filter(|(_, values)| values.iter().all(high))
-                    .map(|(way, _)| *way),
-            );
+            for (way, values) in of_ways.filter(|(_, values)| values.iter().all(high)) {
+                still.push(*way);
+                let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                if top > highest.1 {
+                    highest = (Some(way.0), top);
+                }
+            }
         }
         flat = still;
     }
     if here.iter().all(|value| !value.is_finite()) {
         return None;
     }
-    flat.first().map(|(coordinate, _)| *coordinate)
+    highest.0
 }
 
 #[cfg(test)]

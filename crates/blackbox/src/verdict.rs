@@ -1,5 +1,6 @@
 //! The reasons not to trust the fit of a density.
 
+use jensen_math::text::fixed;
 use jensen_run::{Reason, Status, Verdict};
 
 use crate::agreement::Difference;
@@ -14,8 +15,9 @@ use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// If the absolute value of an ELBO exceeds this value, differences have fewer than three correct decimals.
-const LARGEST_BOUND: f64 = 1e12;
+mod modes;
+
+use modes::Found;
 
 /// The largest standard error of the ELBO, in nats. Four thousand draws with usable weights estimate the ELBO to within
 /// a tenth of a nat.
@@ -39,27 +41,30 @@ impl Fit {
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
-        let of_the_approximation = (self.of_the_approximation()).chain(
-            self.refined
-                .as_ref()
-                .and_then(|r| not_mixed(r, &best.family)),
-        );
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let explored =
             |mode: &OtherMode| mixed.is_some_and(|refined| explored(refined, mode, &self.policy));
-        let others: Vec<(&OtherMode, bool)> = (modes.iter().zip(self.mirrored()))
-            .filter(|(mode, _)| !explored(mode))
-            .filter(|(mode, _)| mixed.is_some() || !self.covers(mode))
+        let others = modes.iter().zip(self.mirrored()).zip(&self.lines);
+        let others: Vec<Found<'_>> = others
+            .map(|((mode, mirrored), line)| Found {
+                mode,
+                mirrored,
+                line,
+            })
+            .filter(|other| !explored(other.mode))
+            .filter(|other| mixed.is_some() || !self.covers(other.mode))
             .collect();
-        let other_modes = [false, true].map(|mirrored| {
-            let of_kind = others.iter().filter(|(_, kind)| *kind == mirrored);
-            self.other_modes(of_kind.map(|(mode, _)| *mode), mirrored)
-        });
+        let improper = best.flat.is_some() || others.iter().any(Found::is_improper);
+        let of_the_approximation = (self.of_the_approximation()).chain(
+            self.refined
+                .as_ref()
+                .and_then(|r| not_mixed(r, &best.family, improper)),
+        );
         let reasons = of_the_approximation
             .filter(|_| mixed.is_none())
             .chain(self.no_end())
             .chain(mixed.and_then(|refined| self.lacks_evidence(refined)))
-            .chain(other_modes.into_iter().flatten())
+            .chain(self.about_modes(&others))
             .chain(many_optima(&self.starts, |optimum| {
                 explored(optimum)
                     || mixed.is_some_and(|refined| refined.converged_from.contains(&optimum.mean))
@@ -82,7 +87,7 @@ impl Fit {
             .chain(heavy_tail(best))
             .chain(self.moved())
             .chain(not_finite(&best.evaluation))
-            .chain(far_away(best, &self.policy))
+            .chain(self.far_away())
             .chain(self.out_of_reach())
     }
 
@@ -110,10 +115,10 @@ impl Fit {
         let most = gap.mean + self.policy.confidence() * gap.standard_error;
         (most < (-self.policy.unreached()).ln_1p()).then(|| {
             Reason::bare(format!(
-                "the log evidence of the refined draws is {:.2} ± {:.2} nats below the ELBO of an \
-                 approximation, so the draws miss at least {:.0} % of the mass",
-                -gap.mean,
-                gap.standard_error,
+                "the log evidence of the refined draws is {} ± {} nats below the ELBO of an approximation, so the draws \
+                 miss at least {:.0} % of the mass",
+                fixed(-gap.mean, 2),
+                fixed(gap.standard_error, 2),
                 -100.0 * most.exp_m1()
             ))
         })
@@ -138,7 +143,6 @@ impl Fit {
         if !result.evaluation.khat_is_good() || agreement.is_good(policy) {
             return None;
         }
-        let (mean, sd) = (agreement.mean, agreement.sd);
         let of = |moved: Difference| {
             let name = self.name_of(moved.coordinate);
             match moved.constrained {
@@ -146,22 +150,64 @@ impl Fit {
                 false => format!("{name} on the unconstrained scale"),
             }
         };
-        Some(Reason::new(
-            format!(
-                "importance weights move the {} approximation: the mean of {} by {:.2} ± {:.2} sd (limit {}), the sd of {} \
-                 by a factor of {:.2} ± {:.2} (limit {:.2})",
-                result.family,
+        let margin = format!("{:.1} standard errors", policy.confidence());
+        let mut changes = Vec::new();
+        if !agreement.mean_is_good(policy) {
+            let (mean, limit) = (agreement.mean, policy.mean_error);
+            changes.push(format!(
+                "the mean of {} by {:.3} ± {:.3} standard deviations (allowed: -{limit} to {limit}, less {margin})",
                 of(mean),
                 mean.value,
-                mean.standard_error,
-                policy.mean_error,
+                mean.standard_error
+            ));
+        }
+        if !agreement.sd_is_good(policy) {
+            let (sd, limit) = (agreement.sd, policy.sd_error);
+            changes.push(format!(
+                "the standard deviation of {} by a factor of {:.3} ± {:.3} (allowed: {:.3} to {:.3}, less {margin})",
                 of(sd),
                 sd.value.exp(),
                 sd.value.exp() * sd.standard_error,
-                policy.sd_error.exp(),
+                (-limit).exp(),
+                limit.exp()
+            ));
+        }
+        Some(Reason::new(
+            format!(
+                "importance weights change the {} approximation: {}",
+                result.family,
+                changes.join(", and ")
             ),
-            "Try a richer family.",
+            self.advice(),
         ))
+    }
+
+    /// Returns advice for an approximation that fails a check of its draws.
+    pub fn advice(&self) -> &'static str {
+        match self.refined {
+            Some(_) => "Reparameterise, or use another family.",
+            None if self.ended.is_from_outside() || self.ended.is_out_of_iterations() => {
+                "Allow more iterations or seconds, so that Jensen can refine the draws."
+            }
+            None => "Refine the draws (`--refine always`), or reparameterise.",
+        }
+    }
+
+    /// Returns an objection if the approximation is poor, even if k̂ is small. For example, the posterior may have a
+    /// heavy tail on a side that the draws do not reach.
+    fn far_away(&self) -> Option<Reason> {
+        let result = self.best();
+        let divergence = result.evaluation.divergence();
+        let limit = FAR + self.policy.divergence_of_a_coordinate() * result.dim as f64;
+        (divergence > limit).then(|| {
+            let text = format!(
+                "the KL divergence of the {} approximation is about {} nats, above the limit of {limit:.2}: its \
+                 standard deviations and tails may be wrong",
+                result.family,
+                fixed(divergence, 2)
+            );
+            Reason::new(text, self.advice())
+        })
     }
 
     /// Returns an objection that the weights of the approximation's own draws cannot reveal.
@@ -189,50 +235,12 @@ impl Fit {
         self.best().flat.map(|coordinate| {
             Reason::new(
                 format!(
-                    "the log density does not fall in the tail of {}: the posterior looks improper",
+                    "the log density does not fall in the tail of {}, so the posterior may be improper",
                     self.name_of(coordinate)
                 ),
                 "Give every parameter a proper prior. If an outcome is constant, or a column separates the \
                  outcomes perfectly, the data do not bound a coefficient.",
             )
-        })
-    }
-
-    fn other_modes<'a>(
-        &self,
-        modes: impl Iterator<Item = &'a OtherMode> + Clone,
-        mirrored: bool,
-    ) -> Option<Reason> {
-        let mode = (modes.clone()).min_by(|a, b| a.below.total_cmp(&b.below))?;
-        let more = match modes.clone().count() - 1 {
-            0 => String::new(),
-            more => format!(" (and {more} in others)"),
-        };
-        let apart = match mode.is_within() {
-            true => format!("{:.3} times as wide", mode.sd / mode.from_sd),
-            false => format!("{:.1} standard deviations away", mode.distance()),
-        };
-        let text = format!(
-            "another start found a different optimum{more}, {apart} in {} and only {:.2} nats lower: \
-             the posterior has several modes, and the fit covers one of them",
-            self.name_of(mode.coordinate),
-            mode.below
-        );
-        let level = modes.filter(|mode| mode.below.abs() < LEVEL).count();
-        Some(match mirrored {
-            false if level > 1 => Reason::new(
-                text,
-                "Equal optima often mean that the data do not determine a combination of parameters, such as the \
-                 difference of two intercepts whose sum is all that enters. Give both parameters proper priors, or \
-                 remove one.",
-            ),
-            true => Reason::new(
-                format!(
-                    "{text}; the log density is the same if the signs of these coordinates change"
-                ),
-                "If the sign has no meaning, as for factor loadings, declare one loading positive.",
-            ),
-            false => Reason::bare(text),
         })
     }
 }
@@ -297,8 +305,10 @@ fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
 
-fn not_mixed(refined: &Refined, family: &FamilyName) -> Option<Reason> {
+/// If the posterior may be improper, advice on the geometry of the posterior would mislead.
+fn not_mixed(refined: &Refined, family: &FamilyName, improper: bool) -> Option<Reason> {
     let advice = match family.kind() {
+        _ if improper => "",
         Some(FamilyKind::Conditional) => {
             "Reparameterise (non-centred hierarchy, standardised covariates)."
         }
@@ -339,10 +349,10 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     if !e.elbo.mean.is_finite() {
         return Some(Reason::bare("the bound is not finite"));
     }
-    if e.elbo.mean.abs() > LARGEST_BOUND {
+    if !e.is_resolved() {
         return Some(Reason::new(
             format!(
-                "the ELBO is {:.1e} nats, too large to resolve differences of one nat",
+                "the ELBO is {:.1e} nats, too far from zero to resolve differences of one nat",
                 e.elbo.mean
             ),
             "Give every parameter a proper prior, or rescale the data.",
@@ -358,26 +368,6 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
         )
     })
 }
-
-/// Returns an objection if the approximation is poor although k̂ is small. For example, the posterior may have a heavy
-/// tail on a side that the draws do not reach.
-fn far_away(result: &FamilyResult, policy: &Policy) -> Option<Reason> {
-    let divergence = result.evaluation.divergence();
-    let limit = FAR + policy.divergence_of_a_coordinate() * result.dim as f64;
-    (divergence > limit).then(|| {
-        Reason::new(
-            format!(
-                "the KL divergence of the {} approximation is about {divergence:.2} nats, above the limit of \
-                 {limit:.2}: its standard deviations and tails may be wrong",
-                result.family
-            ),
-            "Use the default family and method, or reparameterise.",
-        )
-    })
-}
-
-/// Two optima count as equally high if they differ by at most this number of nats.
-const LEVEL: f64 = 0.005;
 
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jensen::HistoryPoint;
+use jensen::data::text::fixed;
 use jensen::run::{Progress, Record};
 
 use crate::failure::remark;
@@ -28,8 +29,10 @@ pub struct BoundLine {
 impl Describe for BoundLine {
     fn note(&mut self, record: &Record) {
         if let Some(point) = HistoryPoint::of(record) {
-            let se = point.se.map_or(String::new(), |se| format!(" ± {se:.2}"));
-            self.text = format!("{}  ELBO {:.2}{se}", point.stage, point.elbo);
+            let se = point
+                .se
+                .map_or(String::new(), |se| format!(" ± {}", fixed(se, 2)));
+            self.text = format!("{}  ELBO {}{se}", point.stage, fixed(point.elbo, 2));
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use jensen::Fitted;
 use jensen::data::ParameterSummary;
+use jensen::data::text::fixed;
 
 /// The number of rows of the table that is printed. The file `fit.json` contains all rows.
 const ROWS: usize = 40;
@@ -48,7 +49,11 @@ pub fn evidence(fitted: &Fitted) -> String {
     };
     line(
         "ELBO",
-        &format!("{:.3} ± {:.3} nats", e.elbo.mean, e.elbo.standard_error),
+        &format!(
+            "{} ± {} nats",
+            fixed(e.elbo.mean, 3),
+            fixed(e.elbo.standard_error, 3)
+        ),
     );
     let mixed = fitted.refined().is_some_and(|refined| refined.mixed());
     line(
@@ -76,8 +81,11 @@ pub fn evidence(fitted: &Fitted) -> String {
             line(
                 "",
                 &format!(
-                    "log evidence {:.3} ± {:.3}, KL(q‖p) {:.3} ± {:.3} nats",
-                    z.mean, z.standard_error, kl.mean, kl.standard_error
+                    "log evidence {} ± {}, KL(q‖p) {} ± {} nats",
+                    fixed(z.mean, 3),
+                    fixed(z.standard_error, 3),
+                    fixed(kl.mean, 3),
+                    fixed(kl.standard_error, 3)
                 ),
             );
         }
@@ -85,20 +93,33 @@ pub fn evidence(fitted: &Fitted) -> String {
         if e.khat <= e.khat_threshold
             && let Some(reason) = fitted.refined_because().first()
         {
+            let reason = match fitted.fit.converged() {
+                true => reason.as_str(),
+                false => "the optimiser did not converge (see status)",
+            };
             line("", &format!("because {reason}"));
         }
     }
-    line("family", &best.family.to_string());
+    let family = match fitted.fit.corrected {
+        true => format!(
+            "meanfield with linear-response covariances ({})",
+            best.family
+        ),
+        false => best.family.to_string(),
+    };
+    line("family", &family);
     for remark in fitted.remarks() {
         line("", &remark);
     }
-    if fitted.fit.converged() {
-        line("status", &fitted.fit.status.to_string());
-    }
+    let aside = match mixed && !fitted.fit.converged() {
+        true => "; the refined draws passed their own checks",
+        false => "",
+    };
+    line("status", &format!("{}{aside}", fitted.fit.status));
     line(
         "time",
         &format!(
-            "build {}, fit {}, draws {} ({} iterations, {} oracle calls)",
+            "build {}, fit {}, draws {} ({} iterations of all stages, {} oracle calls)",
             seconds(fitted.build_seconds),
             seconds(fitted.fit.seconds),
             seconds(fitted.draws_seconds),

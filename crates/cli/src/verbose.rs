@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use jensen::HistoryPoint;
+use jensen::data::text::fixed;
 use jensen::run::{Progress, Record};
 
 use crate::failure::remark;
@@ -75,8 +76,10 @@ impl Steps {
         let Some(step) = &mut self.at else { return };
         step.last = record.iteration;
         if let Some(point) = HistoryPoint::of(record) {
-            let se = point.se.map_or(String::new(), |se| format!(" ± {se:.2}"));
-            step.bound = format!(", ELBO {:.2}{se}", point.elbo);
+            let se = point
+                .se
+                .map_or(String::new(), |se| format!(" ± {}", fixed(se, 2)));
+            step.bound = format!(", ELBO {}{se}", fixed(point.elbo, 2));
         }
         if step.said.elapsed() >= PERIOD {
             step.said = Instant::now();

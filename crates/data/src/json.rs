@@ -158,7 +158,11 @@ impl Parser<'_> {
     fn document(&mut self) -> Result<DataSet, DataError> {
         self.skip_space();
         if !self.cursor.eat(b'{') {
-            return Err(self.unexpected("`{`: the data are one JSON object of variables"));
+            let object = "one JSON object of variables, such as {\"N\": 3}";
+            return Err(match self.cursor.peek() {
+                None => (self.cursor).error(0, format!("the file is empty, expected {object}")),
+                Some(_) => self.unexpected(object),
+            });
         }
         let mut data = DataSet::new();
         self.skip_space();

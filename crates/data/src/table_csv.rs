@@ -15,8 +15,15 @@ use crate::table::{Cells, Column, Table};
 /// The words that stand for a missing value. The words may be written in upper or lower case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
-const NO_VALUE: &str = "a value in every row, but this cell is empty: remove such rows, or give the missing \
-                        values parameters of their own";
+fn no_value(cell: &str) -> String {
+    let found = match cell {
+        "" => "this cell is empty".to_owned(),
+        word => format!("this cell contains `{word}`, which stands for a missing value"),
+    };
+    format!(
+        "a value in every row, but {found}: remove such rows, or give the missing values parameters of their own"
+    )
+}
 
 /// The largest number of columns for which locations in the file are stored. Determining a location requires a scan of
 /// the preceding text. Messages about further columns do not contain a line number.
@@ -59,9 +66,10 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     let text = Text::new(text, label);
     let mut names: Option<Vec<String>> = None;
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    // For each column, the location of the first cell that is not a number and the location of the first empty cell.
+    // For each column, the location of the first cell that is not a number, and the location and the text of the first
+    // missing value.
     let mut words: Vec<Option<usize>> = Vec::new();
-    let mut gaps: Vec<Option<usize>> = Vec::new();
+    let mut gaps: Vec<Option<(usize, String)>> = Vec::new();
     let mut width = 0;
     let mut body = false;
     text.rows(&mut |row| {
@@ -97,7 +105,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
         for ((cell, numbers), (word, gap)) in row.iter().zip(&mut columns).zip(locations) {
             let missing = is_missing(&cell.text);
             if missing && gap.is_none() {
-                *gap = Some(cell.at);
+                *gap = Some((cell.at, cell.text.trim().to_owned()));
             }
             if word.is_some() {
                 continue;
@@ -140,7 +148,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
                         _ => None,
                     }
                 }),
-                first_gap: gap.map(|at| location(at, NO_VALUE)),
+                first_gap: gap.map(|(at, text)| location(at, &no_value(&text))),
                 cells: match word {
                     None => Cells::Numbers(numbers),
                     Some(_) => Cells::Words(found),

@@ -148,11 +148,19 @@ impl Centring {
         let lambdas = || self.powers.iter().map(|(_, lambda, _)| *lambda);
         let mut said = Vec::new();
         if !self.powers.is_empty() {
+            let (least, most) = (lambdas().fold(1.0, f64::min), lambdas().fold(0.0, f64::max));
+            let (coordinates, weights) = match self.powers.len() {
+                1 => (
+                    "1 coordinate is".to_owned(),
+                    format!("the weight {least:.2}"),
+                ),
+                count => (
+                    format!("{count} coordinates are"),
+                    format!("weights from {least:.2} to {most:.2}"),
+                ),
+            };
             said.push(format!(
-                "{} coordinates are partially centred, with weights from {:.2} to {:.2} (1 is the program's form)",
-                self.powers.len(),
-                lambdas().fold(1.0, f64::min),
-                lambdas().fold(0.0, f64::max)
+                "{coordinates} partially centred, with {weights} (1 is the program's form)"
             ));
         }
         if !self.sites.is_empty() {

@@ -173,10 +173,14 @@ impl Fitted {
         }
         if self.sample.unmade > 0 {
             let total = self.sample.unmade + self.sample.rejected + self.sample.table.len();
-            verdict.against(Reason::bare(format!(
-                "{} of {total} draws are omitted, because the time limit left no time to compute and write them",
-                self.sample.unmade
-            )));
+            verdict.against(Reason::new(
+                format!(
+                    "{} of the {total} requested draws are missing, because the time limit left no time to compute and \
+                     write them",
+                    self.sample.unmade
+                ),
+                "Allow more seconds, or request fewer draws.",
+            ));
         }
         if let Some(name) = &self.moved {
             verdict.against(Reason::new(
@@ -184,7 +188,7 @@ impl Fitted {
                     "the importance weights change the mean or the standard deviation of {name}, but the \
                      number of effective draws is too small for weighted summaries"
                 ),
-                "Use `--refine auto` and allow enough iterations and seconds to refine the draws, or use another family.",
+                self.fit.advice(),
             ));
         }
         // This check comes last, because the earlier checks describe the cause more precisely.

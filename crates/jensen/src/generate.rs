@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jensen_blackbox::NoiseSource;
-use jensen_data::{DataSet, DrawsTable};
+use jensen_data::{DataSet, DrawsTable, similar_name};
 use jensen_density::{Posterior, VariableKind};
 use jensen_math::simd::Simd;
 
@@ -63,17 +63,24 @@ impl Generator {
                 .get(parameter.name.as_str())
                 .map(ExactSizeIterator::len);
             let expected = parameter.len();
-            if found.unwrap_or(0) != expected {
-                let found = match found {
-                    None => "none".to_owned(),
-                    Some(count) => count.to_string(),
-                };
-                return Err(Error::Input(format!(
-                    "the parameter `{}` has {expected} elements, but the draws have {found}; a fit with --save \
-                     keeps only the variables that it names",
-                    parameter.name
-                )));
-            }
+            let name = &parameter.name;
+            let message = match found {
+                Some(found) if found == expected => continue,
+                Some(found) => format!(
+                    "the parameter `{name}` has {expected} element{}, but the draws have {found}",
+                    if expected == 1 { "" } else { "s" }
+                ),
+                None => {
+                    let hint = match similar_name(name, ranges.keys().copied()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => {
+                            "a fit with --save keeps only the variables that it names".to_owned()
+                        }
+                    };
+                    format!("the draws have no variable `{name}`; {hint}")
+                }
+            };
+            return Err(Error::Input(message));
         }
         let dim = bound.unconstrained_dim();
         let mut rows = Vec::with_capacity(draws.len() * dim);

@@ -42,6 +42,7 @@
 //! | `sample` | [`sample`]: constrained draws with importance weights |
 //! | `summaries` | summaries of weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
+//! | `remarks` | remarks on a fit that do not affect its verdict |
 //! | [`calibration`] | simulation-based calibration: ranks of simulated parameters, and tests of the ranks |
 //! | [`fit_many`] | many fits of one program, with one table row per fit |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
@@ -104,6 +105,7 @@ mod query;
 pub mod records;
 mod refinement;
 pub mod regress;
+mod remarks;
 mod sample;
 mod save;
 pub mod stan;

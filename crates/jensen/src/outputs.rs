@@ -1,11 +1,12 @@
 //! The summary of a fit for scripts, and its report for people.
 
-use jensen_blackbox::{AdviSettings, AdviStop, FamilyKind, Method};
+use jensen_blackbox::{AdviSettings, AdviStop, Method};
 use jensen_data::{
     AdviConfig, Coordinates, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments,
     StanCsvHeader,
 };
 use jensen_density::VariableKind;
+use jensen_math::text::fixed;
 use jensen_report::{
     Exhibit, Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint,
     Verdict, Weights,
@@ -20,8 +21,6 @@ const POINTS: usize = 400;
 /// The maximum number of scalars whose draws a report contains. If the fit has more scalars, the report states that it
 /// omits some.
 const MARGINALS: usize = 400;
-
-const NAMED: usize = 4;
 
 /// An estimate of the ELBO at one iteration of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,58 +153,6 @@ impl Fitted {
     /// is trusted.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
-    }
-
-    /// Returns remarks that do not affect the verdict. The first remarks list the families that the fit tried earlier,
-    /// with their k̂. They are followed by remarks on the model.
-    pub fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        for (i, result) in self.fit.families.iter().enumerate() {
-            if i != self.fit.chosen {
-                let e = &result.evaluation;
-                remarks.push(format!(
-                    "{} alone: ELBO {:.2} ± {:.2}, k̂ {:.2}",
-                    result.family, e.elbo.mean, e.elbo.standard_error, e.khat
-                ));
-            }
-        }
-        if self.fit.starts.is_empty() && self.fit.best().family == FamilyKind::Conditional {
-            remarks.push(
-                "Jensen did not search for other modes with this family; with `--family sparse` it does"
-                    .to_owned(),
-            );
-        }
-        remarks.extend(self.labelling());
-        remarks.extend(self.without_moments());
-        remarks.extend(self.model_remarks.iter().cloned());
-        remarks
-    }
-
-    fn without_moments(&self) -> Option<String> {
-        let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.undefined.clone()?));
-        let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
-        let (first, reason) = found.first()?;
-        let others = found[1..].iter().take(NAMED).map(|(name, _)| name.as_str());
-        let others: Vec<&str> = others.collect();
-        let others = match (others.is_empty(), found.len().saturating_sub(NAMED + 1)) {
-            (true, _) => String::new(),
-            (false, 0) => format!("; see also {}", others.join(", ")),
-            (false, more) => format!("; see also {} and {more} more", others.join(", ")),
-        };
-        Some(format!(
-            "{first} has {reason}{others}. Its quantiles are not affected"
-        ))
-    }
-
-    fn labelling(&self) -> Option<String> {
-        let count = self.fit.labellings();
-        (count > 1).then(|| {
-            format!(
-                "this is one of {count} equivalent labellings: permutations of array elements give the other \
-                 modes; the log evidence of all of them is {:.3} nats larger",
-                (count as f64).ln()
-            )
-        })
     }
 
     /// Returns the summaries of all reported scalars, in the order of the columns of the draws.
@@ -381,7 +328,11 @@ impl Fitted {
             };
             vec![
                 result.family.to_string(),
-                format!("{:.2} ± {:.2}", e.elbo.mean, e.elbo.standard_error),
+                format!(
+                    "{} ± {}",
+                    fixed(e.elbo.mean, 2),
+                    fixed(e.elbo.standard_error, 2)
+                ),
                 format!("{:.2}", e.khat),
                 outcome.to_owned(),
             ]
@@ -394,7 +345,11 @@ impl Fitted {
             };
             vec![
                 "refinement".to_owned(),
-                format!("{:.2} ± {:.2}", evidence.mean, evidence.standard_error),
+                format!(
+                    "{} ± {}",
+                    fixed(evidence.mean, 2),
+                    fixed(evidence.standard_error, 2)
+                ),
                 "–".to_owned(),
                 outcome.to_owned(),
             ]

@@ -2,6 +2,7 @@
 
 use jensen_blackbox::{Estimate, RHAT_LIMIT, Refined};
 use jensen_data::RefinementSummary;
+use jensen_math::text::fixed;
 use jensen_report::Exhibit;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
@@ -43,7 +44,13 @@ impl Fitted {
     /// Returns the checks that the approximation failed and that caused its refinement.
     pub fn refined_because(&self) -> Vec<String> {
         let reasons = self.fit.against_approximation().into_iter();
-        reasons.map(|reason| reason.sentence).collect()
+        let sentences = reasons.map(|reason| reason.sentence);
+        // The reader must not take the status of the approximation for the status of the refinement.
+        let own = |sentence: String| match sentence.strip_prefix("not converged: ") {
+            Some(rest) => format!("the optimiser did not converge: {rest}"),
+            None => sentence,
+        };
+        sentences.map(own).collect()
     }
 
     pub(crate) fn refinement_section(&self) -> Option<Exhibit> {
@@ -61,9 +68,9 @@ impl Fitted {
                 format!("{:.3}", stationary_phase.mixing.rhat),
                 format!("{:.0}", stationary_phase.mixing.ess),
                 format!(
-                    "{:.3} ± {:.3}",
-                    stationary_phase.log_evidence.mean,
-                    stationary_phase.log_evidence.standard_error
+                    "{} ± {}",
+                    fixed(stationary_phase.log_evidence.mean, 3),
+                    fixed(stationary_phase.log_evidence.standard_error, 3)
                 ),
             ]
         });

@@ -507,7 +507,7 @@ fn bind(
     let needed = dim.saturating_mul(BYTES_PER_COORDINATE);
     if needed > build.memory_limit {
         return Err(Error::Memory {
-            what: format!("a density of {dim} unconstrained coordinates"),
+            what: format!("evaluating the model ({dim} unconstrained coordinates)"),
             needed,
             limit: build.memory_limit,
             advice: "declare fewer parameters, or raise the limit".into(),

@@ -11,7 +11,9 @@
 
 use std::sync::Mutex;
 
-use jensen_blackbox::{Ensemble, Policy, khat_threshold, psis, tail_index, tail_index_error};
+use jensen_blackbox::{
+    Ensemble, Policy, khat_threshold, psis, tail_index, tail_index_error, without_ties,
+};
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 use jensen_math::sum::weighted_moments;
 use rayon::prelude::*;
@@ -107,8 +109,8 @@ fn with_tails(
             plain: None,
             tail_khat,
             undefined: Some(format!(
-                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}. Above \
-                 {limit:.2} the draws do not determine a mean, and above 1 the mean does not exist",
+                "no reported mean and no reported standard deviation, because its draws look heavy-tailed: with an \
+                 estimated tail index of {tail:.2} ± {:.2}, which is above {limit:.2}, they do not determine a mean",
                 error(tail)
             )),
             ..summary
@@ -117,8 +119,8 @@ fn with_tails(
     let infinite = reaches(of_sd, NO_VARIANCE).filter(|_| error_of_sd > policy.sd_error);
     let undefined = infinite.map(|tail| {
         format!(
-            "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and above \
-             {NO_VARIANCE} the variance is infinite",
+            "no reported standard deviation, because its draws look heavy-tailed: with an estimated tail index of \
+             {tail:.2} ± {:.2}, which is above {NO_VARIANCE}, the variance may be infinite",
             error(tail)
         )
     });
@@ -146,8 +148,8 @@ fn unless_vague(summary: ParameterSummary, error: f64, policy: &Policy) -> Param
     ParameterSummary {
         sd: f64::NAN,
         undefined: Some(format!(
-            "no standard deviation: the draws give {:.3} ± {:.0} %, which a few extreme draws determine (limit \
-             {:.0} %)",
+            "no reported standard deviation, because a few extreme draws determine it: the estimate is {:.3} ± {:.0} % \
+             (limit {:.0} %)",
             summary.sd,
             100.0 * error,
             100.0 * policy.sd_error
@@ -189,8 +191,9 @@ pub(crate) fn weighted(
             return of_equal(name, draws, policy);
         }
         // The averages of these terms are the mean and the variance. Both have the same scale.
+        let values = without_ties(draws);
         let of = |power: f64| {
-            let terms = draws.iter().zip(&weights);
+            let terms = values.as_ref()?.iter().zip(&weights);
             let terms: Vec<f64> = terms
                 .map(|(x, w)| w.powf(power) * (x - weighed.mean))
                 .collect();
@@ -367,6 +370,19 @@ mod tests {
         }
         let spread = (squares / 20.0_f64).sqrt();
         assert!((0.6..1.5).contains(&spread), "{spread}");
+    }
+
+    /// Ties among counts do not look like a heavy tail, even if the draws have weights.
+    #[test]
+    fn weighted_counts_have_moments() {
+        let table = table(1);
+        let rare = |z: &f64| [0.9, 2.0, 2.6, 2.9, 3.1].iter().filter(|x| z > *x).count() as f64;
+        let counts = table.column(0).iter().map(rare).collect();
+        let (log_p, log_q) = (table.log_p().to_vec(), table.log_g().to_vec());
+        let columns = vec![DrawsVariable::new("k", Vec::new())];
+        let table = DrawsTable::new(columns, counts, log_p, log_q).unwrap();
+        let k = &weighted(&table, &Policy::default(), &Haste::none(), |_| true).0[0];
+        assert!(k.mean > 0.1 && k.sd > 0.3 && k.undefined.is_none(), "{k:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Functions that make untrusted text safe to display. Such text includes names of variables, columns and files, words
-//! in data, and source code.
+//! Functions that make untrusted text safe to display, and that format numbers. Untrusted text includes names of
+//! variables, columns and files, words in data, and source code.
 
 use std::borrow::Cow;
 
@@ -24,6 +24,21 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 fn is_harmful(c: char) -> bool {
     let layout = matches!(c, '\n' | '\t');
     turns(c) || c.is_control() && !layout
+}
+
+/// Formats a number with this many decimals. Large numbers, whose decimals would not be meaningful, have an exponent.
+///
+/// ```
+/// use jensen_math::text::fixed;
+///
+/// assert_eq!(fixed(-31.267, 2), "-31.27");
+/// assert_eq!(fixed(-1.0392387e181, 2), "-1.039e181");
+/// ```
+pub fn fixed(x: f64, decimals: usize) -> String {
+    match x.abs() < 1e9 || !x.is_finite() {
+        true => format!("{x:.decimals$}"),
+        false => format!("{x:.3e}"),
+    }
 }
 
 /// Returns whether a character can change the writing direction of text.

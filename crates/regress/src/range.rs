@@ -61,7 +61,7 @@ fn range(family: &Family) -> Range {
         Kinds::Count | Kinds::Trials => (
             whole,
             "whole numbers from 0",
-            "gaussian and gamma allow other numbers",
+            "gaussian allows any number, and gamma any number above 0",
         ),
     }
 }

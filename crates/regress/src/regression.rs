@@ -397,17 +397,26 @@ impl Regression {
                 continue;
             };
             let span = place(&formula.right, &names[bad]);
-            let mut parts: Vec<&str> = of.iter().map(|at| names[*at].as_str()).collect();
-            if parts.is_empty() {
-                parts.push("a constant");
-            }
-            let message = format!(
-                "the column `{}` is a linear combination of others: {}",
-                names[bad],
-                parts.join(", ")
-            );
-            return Err(Error::at(&formula.text, span, message)
-                .help("the data cannot distinguish their effects: remove one of these terms"));
+            let parts: Vec<&str> = of.iter().map(|at| names[*at].as_str()).collect();
+            let (message, help) = match (&parts[..], predictor.intercept) {
+                ([], true) => (
+                    format!("the column `{}` is constant", names[bad]),
+                    "the data cannot distinguish its effect from the intercept: remove this term",
+                ),
+                ([], false) => (
+                    format!("the column `{}` is 0 in every row", names[bad]),
+                    "the data do not determine its effect: remove this term",
+                ),
+                _ => (
+                    format!(
+                        "the column `{}` is a linear combination of others: {}",
+                        names[bad],
+                        parts.join(", ")
+                    ),
+                    "the data cannot distinguish their effects: remove one of these terms",
+                ),
+            };
+            return Err(Error::at(&formula.text, span, message).help(help));
         }
         Ok(())
     }

@@ -15,12 +15,18 @@ pub struct Evidence {
     pub standard_error: Option<f64>,
 }
 
+/// The largest standard error, in nats, with which a remaining improvement is printed. The steps of a check may reach
+/// points with extreme densities. The estimate is then enormous and negative, and says nothing about the optimum.
+const VAGUE: f64 = 1.0;
+
 /// The limit that ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The number of iterations.
     Iterations(u64),
+    /// The method's own limit on its number of iterations.
+    OfMethod(u64),
     /// The wall-clock time in seconds.
     Seconds(f64),
     /// The maximum number of draws per evaluation that the settings allow.
@@ -31,6 +37,7 @@ impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Iterations(n) => write!(f, "{n} iterations"),
+            Self::OfMethod(n) => write!(f, "{n} iterations of the method"),
             Self::Seconds(s) => write!(f, "{s} seconds"),
             Self::Draws(n) => write!(f, "{n} draws per evaluation"),
         }
@@ -93,6 +100,17 @@ impl Status {
         )
     }
 
+    /// Returns whether the limit on the iterations of the run ended it.
+    pub fn is_out_of_iterations(&self) -> bool {
+        matches!(
+            self,
+            Self::BudgetReached {
+                limit: Limit::Iterations(_),
+                ..
+            }
+        )
+    }
+
     /// Returns the name of this status in files: `converged`, `budget_reached`, `stalled`, `diverged` or `interrupted`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -111,6 +129,9 @@ impl Status {
             Self::BudgetReached { limit, .. } => match limit {
                 Limit::Iterations(_) | Limit::Seconds(_) => {
                     "Allow more iterations or seconds; a run with `--out` continues with `--resume`."
+                }
+                Limit::OfMethod(_) => {
+                    "Raise the method's own limit on iterations (for ADVI, `--advi-iters`), or use the default method."
                 }
                 Limit::Draws(_) => {
                     "Allow more draws per evaluation, or accept the larger Monte-Carlo gap."
@@ -136,7 +157,8 @@ impl fmt::Display for Status {
         match self {
             Self::Converged { evidence } => {
                 write!(f, "converged: {}", evidence.rule)?;
-                if let Some(remaining) = evidence.remaining {
+                let vague = evidence.standard_error.is_some_and(|se| se > VAGUE);
+                if let Some(remaining) = evidence.remaining.filter(|_| !vague) {
                     write!(f, "; estimated remaining improvement {remaining:.2e} nats")?;
                     if let Some(se) = evidence.standard_error {
                         write!(f, " (standard error {se:.1e})")?;

@@ -63,6 +63,10 @@ impl DataSource for Table {
         };
         Some(Input { shape, elements })
     }
+
+    fn names(&self) -> Vec<&str> {
+        self.0.keys().map(String::as_str).collect()
+    }
 }
 
 /// The processor time of this thread in seconds, which excludes other work on the machine.

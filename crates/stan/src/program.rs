@@ -647,17 +647,19 @@ impl Program {
         }
     }
 
-    /// Returns whether `decl` declares an `int` that is the length of another variable in the data block. Only
-    /// variables whose names `known` accepts are considered. For example, if `known` accepts the names of a table's
-    /// columns, the `int` is the number of rows.
-    pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
-        let sized = |other: &Decl| match &other.ty {
+    /// Returns the names of the variables in the data block whose length is the `int` that `decl` declares. The result
+    /// is empty if `decl` does not declare an `int`. If one of these variables is a column of a table, the `int` is the
+    /// number of rows.
+    pub fn of_length(&self, decl: &Decl) -> impl Iterator<Item = &str> {
+        let (var, is_int) = (decl.var, decl.ty == SizedType::Int);
+        let sized = move |other: &&Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {
-                n.kind == ExprKind::Var(decl.var) && known(&self.var(other.var).name)
+                is_int && n.kind == ExprKind::Var(var)
             }
             _ => false,
         };
-        decl.ty == SizedType::Int && self.data.iter().any(sized)
+        let sized = self.data.iter().filter(sized);
+        sized.map(|other| self.var(other.var).name.as_str())
     }
 
     /// Returns the start of a span as `file:line:column`, for messages.

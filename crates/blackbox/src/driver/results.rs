@@ -56,6 +56,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         calls: &mut Calls,
     ) -> FamilyResult {
         let mut polish = None;
+        let last = ended.as_ref().map_or(0, |(_, _, at)| *at);
         let status = ended.map(|(method, status, at)| {
             let (Status::Converged { evidence }, Some(tolerance)) = (&status, method.certificate())
             else {
@@ -117,12 +118,30 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             beyond: beyond.flatten(),
             family: family.name(),
             omega,
-            status,
+            status: status.map(|status| resolved(status, &evaluation, last)),
             evaluation,
             polish,
             dim: self.density.dim(),
             flat,
         }
+    }
+}
+
+/// A stopping rule in nats shows nothing if rounding errors of the ELBO exceed a nat. Such a run has not converged.
+fn resolved(status: Status, evaluation: &Evaluation, at: u64) -> Status {
+    match status {
+        Status::Converged { evidence }
+            if evaluation.elbo.mean.is_finite() && !evaluation.is_resolved() =>
+        {
+            Status::Stalled {
+                at,
+                reason: format!(
+                    "{}, but the ELBO of {:.1e} nats is too far from zero to resolve differences of one nat",
+                    evidence.rule, evaluation.elbo.mean
+                ),
+            }
+        }
+        status => status,
     }
 }
 

@@ -344,8 +344,8 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
             });
         }
         (iteration >= self.settings.max_iterations).then(|| Status::BudgetReached {
-            limit: Limit::Iterations(self.settings.max_iterations),
-            detail: "the method's own limit".into(),
+            limit: Limit::OfMethod(self.settings.max_iterations),
+            detail: String::new(),
         })
     }
 }

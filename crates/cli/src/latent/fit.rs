@@ -103,25 +103,31 @@ fn table(summary: &LatentSummary) -> String {
     }
     let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
     let gap = match summary.gap {
-        Some(gap) => format!(", gap {gap:.1e}"),
+        Some(gap) => format!(", at most {gap:.1e} below its maximum"),
         None => String::new(),
     };
-    let slack = match (summary.slack, summary.slack_error) {
-        (Some(0.0), Some(error)) => format!(", quadrature ± {error:.0e} a record"),
-        (Some(slack), _) => format!(", {slack:.1e} a record above the expectation"),
-        _ => String::new(),
+    let (name, expectation) = match (summary.slack, summary.slack_error) {
+        (Some(0.0), Some(error)) => (
+            "ELBO",
+            format!("expectations by quadrature, error {error:.0e} per observation"),
+        ),
+        (Some(slack), _) => (
+            "bound",
+            format!(
+                "`{}`, lower than the ELBO by {slack:.1e} per observation",
+                summary.objective
+            ),
+        ),
+        _ => ("ELBO", "exact expectations".to_owned()),
     };
     line(
-        "bound",
-        format!(
-            "{:.6} nats ({}){gap}{slack}",
-            summary.bound, summary.objective
-        ),
+        name,
+        format!("{:.6} nats{gap} ({expectation})", summary.bound),
     );
     if let Some(plain) = &summary.plain {
         let (own, other) = (plain.own, plain.plain);
         let value = format!(
-            "{own:.4} nats per row from the others; {}: {other:.4}",
+            "leave-one-out log score {own:.4} nats per row; {}: {other:.4}",
             plain.model
         );
         line("predicts", value);

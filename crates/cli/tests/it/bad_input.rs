@@ -389,3 +389,81 @@ fn includes_stay_in_their_folders() {
         );
     }
 }
+
+/// Each message names the thing that is missing or wrong, in the words of the user.
+#[test]
+fn messages_name_what_is_missing() {
+    let desk = Desk::new();
+    let model = desk.file("mean.stan", MEAN);
+    let refused = |args: &[&str], code: i32, wanted: &[&str], unwanted: &str| {
+        let said = jensen(args).expect(code).stderr;
+        for wanted in wanted {
+            assert!(said.contains(wanted), "`{wanted}` in: {said}");
+        }
+        assert!(!said.contains(unwanted), "`{unwanted}` in: {said}");
+    };
+    refused(
+        &["fit", &model],
+        3,
+        &["no data are given: the program needs data, such as `N` (int)"],
+        "found nothing",
+    );
+    let empty = desk.file("empty.json", "");
+    refused(
+        &["fit", &model, &empty],
+        3,
+        &["the file is empty, expected one JSON object of variables"],
+        "truncated",
+    );
+    let table = desk.file("table.csv", "x,scale\n1,2\n");
+    refused(
+        &["fit", &model, &table],
+        3,
+        &["the table has no column `y`, whose length is `N`"],
+        "expected int",
+    );
+    let gap = desk.file("gap.csv", "y,k\n1,NA\n");
+    refused(
+        &["fit", &model, &gap],
+        3,
+        &["this cell contains `NA`, which stands for a missing value"],
+        "is empty",
+    );
+    refused(
+        &["fit", &model, "--draws", "0"],
+        2,
+        &["expected a whole number of at least 1"],
+        "18446744073709551615",
+    );
+    refused(
+        &["fit", &model, "--chains", "4"],
+        2,
+        &["a fit has no chains"],
+        "as a value",
+    );
+    refused(
+        &["check", &model, "--threads", "2"],
+        2,
+        &["'--threads'"],
+        "as a value",
+    );
+    refused(
+        &[
+            "fit",
+            &model,
+            "--covariance",
+            "linear-response",
+            "--family",
+            "mixture=2",
+        ],
+        2,
+        &["--covariance linear-response corrects mean-field fits: remove --family mixture=2"],
+        "error: error",
+    );
+    refused(
+        &["mixture", "fit", &table, "-k", "3..1"],
+        2,
+        &["the range 3..1 is empty"],
+        "such as 1..10",
+    );
+}

@@ -378,7 +378,7 @@ fn a_large_fit_whose_time_is_up_writes_what_is_soon_written() {
     let fit = read_json(&desk.path("run/fit.json"));
     let warnings = fit["warnings"].to_string();
     assert!(
-        warnings.contains("draws are omitted, because the time limit"),
+        warnings.contains("draws are missing, because the time limit"),
         "{warnings}"
     );
     let drawn = draws_of(Path::new(&out)).lines().count();

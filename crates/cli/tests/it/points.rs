@@ -316,7 +316,7 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
     ];
     let finished = jensen(args).expect(0);
     assert!(
-        finished.stdout.contains("compared by"),
+        finished.stdout.contains("ELBO + log K!"),
         "{}",
         finished.stdout
     );

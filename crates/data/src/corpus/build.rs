@@ -268,7 +268,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
         }
     }
     let reasons = if reasons.is_empty() {
-        "the input has no documents".to_owned()
+        format!("there are no documents in {}", sources.shown())
     } else {
         reasons.join(", ")
     };

@@ -208,6 +208,14 @@ impl Sources {
         self.names.clone()
     }
 
+    /// Describes the input files for messages.
+    pub(crate) fn shown(&self) -> String {
+        match &self.names[..] {
+            [one] => format!("`{one}`"),
+            names => format!("{} files", names.len()),
+        }
+    }
+
     /// Returns the words of bags, indexed by their numbers. Returns `None` if the inputs are text.
     pub fn words(&self) -> Option<&[String]> {
         self.words.as_deref()

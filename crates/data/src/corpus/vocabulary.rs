@@ -116,15 +116,20 @@ pub fn choose(
     }
     if chosen.is_empty() {
         return Err(DataError::invalid(format!(
-            "the vocabulary has no words: of {} distinct words in {documents} documents, none is in at least \
-             {least} (--min-df {}) and at most {most} documents (--max-df {}) without being a stop word; lower \
-             --min-df or raise --max-df",
-            words.len(),
+            "the vocabulary has no words: of {} in {}, none is in at least {least} (--min-df {}) and at most {most} \
+             documents (--max-df {}) without being a stop word; lower --min-df or raise --max-df",
+            counted(words.len() as u64, "distinct word"),
+            counted(documents, "document"),
             settings.min_df,
             settings.max_df,
         )));
     }
     Ok(chosen)
+}
+
+fn counted(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
 }
 
 #[cfg(test)]

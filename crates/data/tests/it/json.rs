@@ -113,8 +113,8 @@ fn errors_say_what_and_where() {
             2,
             1,
         ),
-        ("", "the file ends where `{`", 1, 1),
-        ("[1]", "expected `{`", 1, 1),
+        ("", "the file is empty, expected one JSON object", 1, 1),
+        ("[1]", "expected one JSON object of variables", 1, 1),
         ("{\"x\": 1} 2", "expected the end of the file", 1, 10),
         (
             "{\n \"x\": 1,\n \"x\": 2}",

@@ -171,7 +171,11 @@ fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     };
     let name = |decl: &Decl| program.var(decl.var).name.clone();
     if let Some(rows) = data.rows() {
-        let is_length = |decl: &&Decl| program.is_length(decl, |known| data.get(known).is_some());
+        let is_length = |decl: &&Decl| {
+            program
+                .of_length(decl)
+                .any(|known| data.get(known).is_some())
+        };
         let lengths: Vec<String> = program.data.iter().filter(is_length).map(name).collect();
         for length in lengths {
             let value = Value::ints(Vec::new(), vec![rows as i64]).map_err(Error::Data)?;

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use jensen_blackbox::FamilyChoice;
 use jensen_data::{
     Artefact, Digests, RunDir, read_bytes, read_trace, remove_file, write_atomic_bytes,
 };
@@ -215,7 +216,24 @@ fn leaves(name: &str, stored: &Value, now: &Value, changes: &mut Vec<String>) {
                 leaves(key, stored, now, changes);
             }
         }
-        _ if stored != now => changes.push(format!("{name}: stored {stored}, now {now}")),
+        _ if stored != now => {
+            let [stored, now] = [stored, now].map(|value| shown(name, value));
+            changes.push(format!("{name}: stored {stored}, now {now}"));
+        }
         _ => {}
+    }
+}
+
+/// Formats a setting for a message. A family is shown as on the command line, and a choice with settings of its own by
+/// its name.
+fn shown(name: &str, value: &Value) -> String {
+    let family = || serde_json::from_value::<FamilyChoice>(value.clone()).ok();
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(_) if name == "family" => {
+            family().map_or_else(|| value.to_string(), |family| family.to_string())
+        }
+        Value::Object(fields) if fields.len() == 1 => fields.keys().cloned().collect(),
+        _ => value.to_string(),
     }
 }

@@ -1,7 +1,7 @@
 //! The verdict on a run. No other module sets the field `trusted`.
 
 use jensen_report::Fact;
-use jensen_run::{Limit, Reason, Status, Verdict};
+use jensen_run::{Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The largest final temperature that is treated as T = 1.
@@ -39,7 +39,7 @@ pub struct Baseline {
     /// The lowest score that a trusted fit may have. This threshold is the score of the baseline minus an allowance for
     /// the complexity of the requested model.
     pub least: f64,
-    /// The unit of the scores, such as `nats of the bound`.
+    /// The unit of the scores, such as `ELBO in nats`.
     pub unit: String,
     /// The advice for the user if the score of the fit is too low.
     #[serde(skip)]
@@ -49,8 +49,12 @@ pub struct Baseline {
 impl Baseline {
     /// Returns the line of the output that compares the scores of the fit and of the baseline.
     pub fn text(&self) -> String {
+        let better = match self.score > self.fit {
+            true => "; the plain model has the higher score",
+            false => "",
+        };
         format!(
-            "{:.4} by {}, {:.4} by the fit, {}",
+            "{:.4} for {}, {:.4} for this fit ({}){better}",
             self.score, self.model, self.fit, self.unit
         )
     }
@@ -58,7 +62,7 @@ impl Baseline {
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
-                "the plain model, {}, predicts better than the fit: {:.4} against {:.4} {}",
+                "the plain model, {}, scores higher than the fit: {:.4} against {:.4} ({})",
                 self.model, self.score, self.fit, self.unit
             );
             Reason::new(text, self.advice.clone())
@@ -103,13 +107,7 @@ impl Evidence {
     }
 
     fn finished(&self, iterations: u64) -> Option<&str> {
-        let used_up = matches!(
-            self.status,
-            Status::BudgetReached {
-                limit: Limit::Iterations(_),
-                ..
-            }
-        );
+        let used_up = self.status.is_out_of_iterations();
         match &self.work {
             Work::Planned {
                 iterations: planned,
@@ -201,6 +199,8 @@ impl Judgement {
 
 #[cfg(test)]
 mod tests {
+    use jensen_run::Limit;
+
     use super::*;
 
     fn used_up(limit: Limit) -> Status {
@@ -266,7 +266,7 @@ mod tests {
                 score: -10.0,
                 fit,
                 least: -12.0,
-                unit: "nats of the bound".to_owned(),
+                unit: "ELBO in nats".to_owned(),
                 advice: "Ask for one.".to_owned(),
             }),
             ..planned(used_up(Limit::Iterations(20)))
@@ -277,7 +277,7 @@ mod tests {
             assert!(!judged.trusted);
             let said = &judged.warnings[0];
             assert!(
-                said.contains("one component, predicts better than the fit: -10.0000"),
+                said.contains("one component, scores higher than the fit: -10.0000"),
                 "{said}"
             );
             assert!(said.ends_with("Ask for one."), "{said}");

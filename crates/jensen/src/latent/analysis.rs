@@ -459,7 +459,7 @@ impl Job for AnalysisJob<'_> {
                 // The prior of the loadings costs less than one nat, so the fit may score up to one nat less than the
                 // baseline.
                 least: score - 1.0,
-                unit: "nats of the bound".to_owned(),
+                unit: "ELBO in nats".to_owned(),
                 advice: "Allow more iterations (--max-iters), or use fewer factors (--factors)."
                     .to_owned(),
             }

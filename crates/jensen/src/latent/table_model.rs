@@ -86,6 +86,11 @@ impl TableModel {
             }
         };
         let mut notes = Vec::new();
+        if request.response.is_none() {
+            notes.push(format!(
+                "the response is `{response}`, the last column; --response chooses another one"
+            ));
+        }
         let (values, levels) = responses(table, &response, &mut likelihood, &mut notes)?;
         let bound = request.bound(likelihood)?;
         if values.is_empty() {

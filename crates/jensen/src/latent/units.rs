@@ -85,7 +85,11 @@ impl Measure {
     }
 
     pub(super) fn note(&self, response: &str, assembled: &Assembled) -> Option<String> {
-        let columns = assembled.covariates().len();
+        // The levels of a column of words share its name.
+        let mut columns: Vec<String> = (assembled.covariates().iter())
+            .map(|covariate| format!("`{}`", covariate.column))
+            .collect();
+        columns.dedup();
         let mut said = Vec::new();
         if (self.centre, self.scale) != (0.0, 1.0) {
             let less = match self.centre {
@@ -93,30 +97,32 @@ impl Measure {
                 centre if centre < 0.0 => format!("(`{response}` + {:.6})", -centre),
                 centre => format!("(`{response}` − {centre:.6})"),
             };
-            said.push(format!("{less} / {:.6}", self.scale));
+            said.push(format!("the response as {less} / {:.6}", self.scale));
         }
-        if self.units.scaled && columns > 0 {
-            let from = if self.units.centred {
-                " from their means"
-            } else {
-                ""
+        if self.units.scaled && !columns.is_empty() {
+            let (centred, each) = match (self.units.centred, columns.len()) {
+                (true, 1) => ("minus its mean, ", "its standard deviation"),
+                (true, _) => ("minus their means, ", "their standard deviations"),
+                (false, 1) => ("", "its standard deviation"),
+                (false, _) => ("", "their standard deviations"),
             };
-            said.push(format!(
-                "{} in standard deviations{from}",
-                if columns == 1 {
-                    "its column".to_owned()
-                } else {
-                    format!("its {columns} columns")
-                }
-            ));
+            said.push(format!("{} {centred}divided by {each}", list(&columns)));
         }
         (!said.is_empty()).then(|| {
             format!(
-                "Jensen fits in other units: {}; results are in the table's units (--standardise off keeps \
-                 them throughout)",
+                "the fit uses {}; results are in the table's units (--standardise off makes the fit use them too)",
                 said.join(" and ")
             )
         })
+    }
+}
+
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 6;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -237,7 +237,7 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
             score: beside.bounds.bound,
             fit: fit.elbo,
             least: beside.bounds.within - STILL * (1.0 + fit.elbo.abs()),
-            unit: "nats of the bound".to_owned(),
+            unit: "ELBO in nats".to_owned(),
             advice: beside.advice,
         });
         Made {

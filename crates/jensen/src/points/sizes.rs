@@ -70,6 +70,9 @@ impl FromStr for ComponentRange {
         let (least, most) = text.split_once("..").unwrap_or((text, text));
         match (number(least), number(most)) {
             (Some(least), Some(most)) if least <= most => Ok(Self { least, most }),
+            (Some(least), Some(most)) => Err(Error::Setting(format!(
+                "the range {least}..{most} is empty: the first number must not exceed the last"
+            ))),
             _ => Err(Error::Setting(format!(
                 "expected a number from 1 to {MOST}, or a range such as 1..10"
             ))),

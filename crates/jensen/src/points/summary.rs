@@ -93,7 +93,11 @@ impl PointsSummary {
             Parts::Factors(_) => "factors",
             Parts::Chain(_) => "states",
         };
-        let heads = [part, "ELBO", "compared by", "starts at the best", ""];
+        let score = match self.parts {
+            Parts::Factors(_) => "score",
+            Parts::Components(_) | Parts::Chain(_) => "ELBO + log K!",
+        };
+        let heads = [part, "ELBO", score, "starts within 1 nat of the best", ""];
         let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.2}"));
         let of_size = |rows: &[CandidateRow]| {
             let best = rows.iter().filter_map(|row| row.elbo).reduce(f64::max);

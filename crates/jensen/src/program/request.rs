@@ -432,9 +432,8 @@ impl FitRequest {
                 )),
             };
         }
-        if let Some(family @ ("fullrank" | "lowrank" | "sparse")) =
-            self.family.as_deref().and_then(|f| f.split('=').next())
-        {
+        let family = self.family.as_deref().unwrap_or("auto");
+        if !matches!(family, "auto" | "meanfield") {
             return Err(Error::Setting(format!(
                 "--covariance linear-response corrects mean-field fits: remove --family {family}"
             )));

@@ -134,7 +134,7 @@ impl Source {
     /// Returns the name of the data that messages use.
     pub fn data_name(&self) -> &str {
         let data = self.data.as_ref();
-        data.map_or("no data given", |data| &data.name)
+        data.map_or("no data are given", |data| &data.name)
     }
 
     pub(super) fn copies(&self) -> Vec<(&'static str, &[u8])> {

@@ -188,7 +188,7 @@ impl TopicsJob<'_> {
                 score: plain.log_predictive,
                 fit: own.log_predictive,
                 least: plain.log_predictive - ERRORS * own.standard_error,
-                unit: "nats a held-out word".to_owned(),
+                unit: "log score in nats per held-out word".to_owned(),
                 advice,
             });
         }
@@ -201,7 +201,7 @@ impl TopicsJob<'_> {
             score: plain.bound,
             fit: fit.elbo,
             least: plain.within - ERRORS * fit.elbo_se,
-            unit: "nats of the bound".to_owned(),
+            unit: "ELBO in nats".to_owned(),
             advice,
         })
     }

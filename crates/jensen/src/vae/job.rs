@@ -547,8 +547,8 @@ impl Job for VaeJob<'_> {
                 fit,
                 least: score - slack,
                 unit: match output.validated {
-                    Some(_) => "nats a validation record".to_owned(),
-                    None => "nats a training record".to_owned(),
+                    Some(_) => "ELBO in nats per validation record".to_owned(),
+                    None => "ELBO in nats per training record".to_owned(),
                 },
                 advice: "Run more epochs (--epochs), change the optimiser (--optimizer adam, --step-size), or use \
                  smaller networks (--hidden, --latent)."

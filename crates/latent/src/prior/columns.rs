@@ -230,7 +230,7 @@ impl Builder<'_, '_> {
                     .zip(&spreads)
                     .for_each(|(i, sd)| i.scale = *sd);
                 notes.push(format!(
-                    "{}: the unit of its lengthscale is the standard deviation of each of {} columns",
+                    "{}: its lengthscale applies to all {} columns, each in units of its own standard deviation",
                     self.label,
                     inputs.len()
                 ));

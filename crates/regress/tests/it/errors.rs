@@ -246,9 +246,9 @@ fn columns_that_say_nothing() {
     refused(
         "gaussian",
         "y ~ x + same",
-        "a constant",
+        "the column `same` is constant",
         "same",
-        "remove one of these terms",
+        "remove this term",
     );
     refused(
         "gaussian",

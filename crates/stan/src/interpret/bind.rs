@@ -38,9 +38,7 @@ pub trait DataSource {
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
     /// Returns the names of all inputs. Messages about missing data list these names.
-    fn names(&self) -> Vec<&str> {
-        Vec::new()
-    }
+    fn names(&self) -> Vec<&str>;
 
     /// Returns the number of rows if the inputs are the columns of a table, and `None` otherwise. A table may omit the
     /// variables that are declared as the lengths of its columns.
@@ -62,6 +60,10 @@ pub struct NoData;
 impl DataSource for NoData {
     fn get(&self, _: &str) -> Option<Input<'_>> {
         None
+    }
+
+    fn names(&self) -> Vec<&str> {
+        Vec::new()
     }
 }
 
@@ -85,22 +87,7 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
                 machine.slots[decl.var.0 as usize] = Some(value.into());
                 continue;
             }
-            let mut advice = advice(program, &var.name, data.names());
-            if data.rows().is_some()
-                && decl.ty == SizedType::Int
-                && !advice.contains("did you mean")
-            {
-                advice += "; a table has only columns: give the data as JSON, or compute it from a column in \
-                           transformed data, as in `int K = max(group);`";
-            }
-            return Err(error(
-                span,
-                format!(
-                    "variable `{}`: expected {}, found nothing of that name in the data{advice}",
-                    var.name,
-                    ty.describe()
-                ),
-            ));
+            return Err(error(span, missing(program, decl, &ty.describe(), data)));
         };
         if let Some(location) = data.words(&var.name).filter(|_| !var.ty.is_int()) {
             return Err(error(
@@ -125,8 +112,30 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
 /// `None` otherwise.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
-    let is_length = program.is_length(decl, |name| data.get(name).is_some());
-    is_length.then_some(rows)
+    let mut names = program.of_length(decl);
+    (names.any(|name| data.get(name).is_some())).then_some(rows)
+}
+
+/// Returns the message about a variable that the data do not contain.
+fn missing(program: &Program, decl: &Decl, ty: &str, data: &dyn DataSource) -> String {
+    let name = &program.var(decl.var).name;
+    let names = data.names();
+    if names.is_empty() {
+        return format!("the program needs data, such as `{name}` ({ty})");
+    }
+    let column = data.rows().and_then(|_| program.of_length(decl).next());
+    if let Some(column) = column {
+        let advice = advice(program, column, names);
+        return format!(
+            "variable `{name}`: the table has no column `{column}`, whose length is `{name}`{advice}"
+        );
+    }
+    let mut advice = advice(program, name, names);
+    if data.rows().is_some() && decl.ty == SizedType::Int && !advice.contains("did you mean") {
+        advice += "; a table has only columns: give the data as JSON, or compute it from a column in \
+                   transformed data, as in `int K = max(group);`";
+    }
+    format!("variable `{name}`: expected {ty}, found nothing of that name in the data{advice}")
 }
 
 /// Returns advice for the message about missing data. If a name in the data resembles the missing name, the advice

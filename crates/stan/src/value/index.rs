@@ -54,7 +54,7 @@ impl fmt::Display for IndexError {
                 size: 0,
             } => write!(
                 f,
-                "index {index} (number {position}) into an empty dimension"
+                "index {index} in subscript {position} is out of bounds, because this dimension is empty"
             ),
             IndexError::OutOfBounds {
                 position,
@@ -62,7 +62,7 @@ impl fmt::Display for IndexError {
                 size,
             } => write!(
                 f,
-                "index {index} (number {position}) is out of bounds, expected 1 to {size}"
+                "index {index} in subscript {position} is out of bounds, expected 1 to {size}"
             ),
             IndexError::Shape { expected, found } => {
                 write!(f, "sizes do not match: expected {expected}, found {found}")

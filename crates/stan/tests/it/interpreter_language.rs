@@ -280,14 +280,14 @@ fn errors_say_what_and_where() {
         "",
         "vector[3] x; target += x[4];",
         Failed,
-        "`x`: index 4 (number 1) is out of bounds, expected 1 to 3",
+        "`x`: index 4 in subscript 1 is out of bounds, expected 1 to 3",
         "x[4]",
     );
     check(
         "",
         "array[2, 3] real x; x[2, 5] = 1;",
         Failed,
-        "`x`: index 5 (number 2) is out of bounds, expected 1 to 3",
+        "`x`: index 5 in subscript 2 is out of bounds, expected 1 to 3",
         "x[2, 5]",
     );
     check(
@@ -367,10 +367,11 @@ fn data_errors() {
             "{declarations} {data}"
         );
     };
+    check("int N;", "{}", "the program needs data, such as `N` (int)");
     check(
         "int N;",
-        "{}",
-        "variable `N`: expected int, found nothing of that name in the data",
+        r#"{"M": 1}"#,
+        "variable `N`: expected int, found nothing of that name in the data; the program does not declare `M`",
     );
     check(
         "int N;",

@@ -101,6 +101,10 @@ impl DataSource for JsonData {
     fn get(&self, name: &str) -> Option<Input<'_>> {
         self.entries.get(name).map(Node::input)
     }
+
+    fn names(&self) -> Vec<&str> {
+        self.entries.keys().map(String::as_str).collect()
+    }
 }
 
 /// Parses a program, which must not have errors.
