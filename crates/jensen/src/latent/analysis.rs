@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use jensen_data::Table;
 use jensen_data::table_csv::quoted;
 use jensen_latent::{
-    Dense, FactorFit, FactorModel, FactorSettings, Likelihood, NO_NOISE, Settings, Size, fit_factors,
+    Dense, FactorFit, FactorModel, FactorSettings, Likelihood, NO_NOISE, Settings, Size,
+    fit_factors,
 };
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::simd::Simd;

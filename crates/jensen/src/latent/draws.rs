@@ -81,8 +81,14 @@ pub fn draws_at(
             // Each draw has its own stream of random numbers. The stream first yields all predictors of the first
             // effect, then those of the second effect, and so on.
             let mut stream = Stream::new(seed, NEW, *number, 0);
-            let effects: Vec<f64> = (0..fresh.variables * times)
+            let normals: Vec<f64> = (0..fresh.variables.len() * times)
                 .map(|_| inv_phi(stream.uniform()))
+                .collect();
+            let effects: Vec<Vec<f64>> = (0..times)
+                .map(|k| {
+                    let own = normals.iter().skip(k).step_by(times);
+                    fresh.values(&own.copied().collect::<Vec<_>>())
+                })
                 .collect();
             let from = *number as usize * predictors;
             for (i, (eta, own)) in all[from..from + predictors]
@@ -92,7 +98,7 @@ pub fn draws_at(
             {
                 let new = fresh.rows[i / times].iter();
                 let new: f64 = new
-                    .map(|(variable, weight)| weight * effects[variable * times + i % times])
+                    .map(|(variable, weight)| weight * effects[i % times][*variable])
                     .sum();
                 *eta = model.measure().outside(own + new, 0.0).0 + seen.offset[i];
             }

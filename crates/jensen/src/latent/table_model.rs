@@ -153,6 +153,7 @@ impl TableModel {
                 Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
                 Reader::Basis(basis) if basis.inputs.len() == 1 => &basis.inputs[0].column,
                 Reader::At(Index::Line { column, .. }) => column,
+                Reader::At(Index::Times(times)) => &times.column,
                 _ => continue,
             };
             inputs.push((column.clone(), observed(table, column, &rows)?));
@@ -235,6 +236,7 @@ impl TableModel {
             Reader::Inputs(columns) => columns.len() == 1 && columns[0].column == *name,
             Reader::Basis(basis) => basis.inputs.len() == 1 && basis.inputs[0].column == *name,
             Reader::At(Index::Line { column, .. }) => column == name,
+            Reader::At(Index::Times(times)) => times.column == *name,
             _ => false,
         };
         let all = self.assembled.pieces().iter().all(follows);

@@ -13,9 +13,9 @@ const EFFECT: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
 const ERROR: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
 
 fn table(columns: &[(&str, &[f64])]) -> Table {
-    let columns = columns.iter().map(|(name, values)| {
-        Column::new((*name).to_owned(), Cells::Numbers(values.to_vec()))
-    });
+    let columns = columns
+        .iter()
+        .map(|(name, values)| Column::new((*name).to_owned(), Cells::Numbers(values.to_vec())));
     Table::new("errors", columns.collect()).unwrap()
 }
 
@@ -47,7 +47,10 @@ fn fitted(prior: &str, table: &Table) -> Result<(LatentSummary, StoredPosterior)
 }
 
 fn close(found: f64, expected: f64, within: f64, what: &str) {
-    assert!((found - expected).abs() < within, "{what}: {found} {expected}");
+    assert!(
+        (found - expected).abs() < within,
+        "{what}: {found} {expected}"
+    );
 }
 
 /// With a wide prior of the effects, the posterior is that of weighted least squares, in any units.
@@ -65,7 +68,10 @@ fn effects_are_those_of_weighted_least_squares() {
     let (w, wx, wxx) = (sum(&|_| 1.0), sum(&|i| x[i]), sum(&|i| x[i] * x[i]));
     let (wy, wxy) = (sum(&|i| y[i]), sum(&|i| x[i] * y[i]));
     let determinant = w * wxx - wx * wx;
-    let level = ((wxx * wy - wx * wxy) / determinant, (wxx / determinant).sqrt());
+    let level = (
+        (wxx * wy - wx * wxy) / determinant,
+        (wxx / determinant).sqrt(),
+    );
     let slope = ((w * wxy - wx * wy) / determinant, (w / determinant).sqrt());
     for unit in [1.0, 1e6, 1e-6] {
         let scaled = |list: &[f64]| -> Vec<f64> { list.iter().map(|v| unit * v).collect() };
@@ -92,11 +98,18 @@ fn a_meta_analysis_has_its_closed_form() {
     // Given the variance between schools: the log density of the effects, and the mean and variance of their level.
     let wide = 1000.0 * spread;
     let given = |variance: f64| {
-        let each = || EFFECT.iter().zip(&ERROR).map(|(y, s)| (y - centre, s * s + variance));
+        let each = || {
+            EFFECT
+                .iter()
+                .zip(&ERROR)
+                .map(|(y, s)| (y - centre, s * s + variance))
+        };
         let precision = 1.0 / wide + each().map(|(_, v)| 1.0 / v).sum::<f64>();
         let mean = each().map(|(y, v)| y / v).sum::<f64>() / precision;
         let squares = each().map(|(y, v)| y * y / v).sum::<f64>() - precision * mean * mean;
-        let logs = each().map(|(_, v)| (2.0 * std::f64::consts::PI * v).ln()).sum::<f64>();
+        let logs = each()
+            .map(|(_, v)| (2.0 * std::f64::consts::PI * v).ln())
+            .sum::<f64>();
         let log_density = -0.5 * (squares + logs + (wide * precision).ln());
         (log_density, centre + mean, 1.0 / precision)
     };
@@ -151,7 +164,11 @@ fn a_meta_analysis_has_its_closed_form() {
     }
     let mean = first / total;
     close(found.evidence.unwrap(), total.ln(), 0.02, "evidence");
-    let level = found.parameters.iter().find(|p| p.name == "intercept").unwrap();
+    let level = found
+        .parameters
+        .iter()
+        .find(|p| p.name == "intercept")
+        .unwrap();
     let sd = (second / total - mean * mean).sqrt();
     close(level.mean, mean, 0.02 * sd, "level");
     close(level.sd, sd, 0.02 * sd, "sd of the level");

@@ -67,7 +67,9 @@ impl Predictive {
     fn normal(&self) -> Option<(f64, f64)> {
         match (self.likelihood.name(), self.likelihood.values().as_slice()) {
             ("gaussian", [variance]) => Some((self.mean, (self.sd * self.sd + variance).sqrt())),
-            _ if self.likelihood.sized_by() == Size::Sd => Some((self.mean, self.sd.hypot(self.size))),
+            _ if self.likelihood.sized_by() == Size::Sd => {
+                Some((self.mean, self.sd.hypot(self.size)))
+            }
             _ => None,
         }
     }
