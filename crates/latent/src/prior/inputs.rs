@@ -199,7 +199,9 @@ impl Index {
         [from, to, step]: [Option<f64>; 3],
         spacing: Spacing,
     ) -> Result<Self, String> {
-        let mut values = complete(source, column, rows)?;
+        let mut own = complete(source, column, rows)?;
+        own.sort_by(f64::total_cmp);
+        let mut values = own.clone();
         values.extend(from.iter().chain(&to));
         values.sort_by(f64::total_cmp);
         let (Some(least), Some(most)) = (values.first(), values.last()) else {
@@ -235,7 +237,7 @@ impl Index {
             let inside = values.iter().filter(|x| (from..=to).contains(*x));
             let away = |x: &f64| at_node((x - from) / step).is_none();
             if too_many || inside.into_iter().any(away) {
-                let times = Times::new(column, &values, [from, to], given, apart)?;
+                let times = Times::new(column, &own, [from, to], given, apart)?;
                 return Ok(Self::Times(times));
             }
         } else if too_many && own_nodes {

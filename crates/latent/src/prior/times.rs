@@ -87,14 +87,14 @@ impl Times {
         let (count, column) = (self.nodes.len(), &self.column);
         let nodes = match self.interpolated {
             true => format!(
-                "interpolates `{column}` linearly between {count} nodes, at least {:.4} apart",
-                self.least
+                "interpolates `{column}` linearly between {count} nodes, at least {} apart",
+                short(self.least)
             ),
             false => format!("has a node at each of the {count} values of `{column}`"),
         };
         format!(
-            "{label} is in continuous time and {nodes}; {meaning} {:.6}",
-            self.unit
+            "{label} is in continuous time and {nodes}; {meaning} {}",
+            short(self.unit)
         )
     }
 
@@ -203,6 +203,11 @@ impl Times {
         }
         Ok(out)
     }
+}
+
+/// Rounds a number to six significant digits.
+fn short(x: f64) -> f64 {
+    format!("{x:.5e}").parse().unwrap_or(x)
 }
 
 /// The conditional distribution of a process at a time: a weighted sum of the process before and after it, plus an
