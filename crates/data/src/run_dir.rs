@@ -81,6 +81,13 @@ fn move_files(names: &[String], from: &Path, to: &Path) -> Result<(), DataError>
     Ok(())
 }
 
+fn remove_files(paths: &[PathBuf]) -> Result<(), DataError> {
+    for path in paths {
+        fs::remove_file(path).map_err(|e| DataError::io("remove", path, &e))?;
+    }
+    Ok(())
+}
+
 /// A folder that belongs to one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
@@ -211,10 +218,7 @@ impl RunDir {
     /// Removes the artefacts of an earlier run. If the new run is interrupted, old artefacts could otherwise be
     /// mistaken for its own.
     pub fn clear(&self) -> Result<(), DataError> {
-        for path in self.artefacts() {
-            fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
-        }
-        Ok(())
+        remove_files(&self.artefacts())
     }
 
     /// Prepares the folder for a new run. A finished fit is moved to a subfolder, and the files of an unfinished run
@@ -230,15 +234,15 @@ impl RunDir {
         self.forget_earlier()?;
         let aside = self.path.join(EARLIER);
         fs::create_dir(&aside).map_err(|e| DataError::io("create the folder", &aside, &e))?;
-        let marker = self.artefact(Artefact::Marker);
-        fs::copy(&marker, aside.join(Artefact::Marker.file_name()))
-            .map_err(|e| DataError::io("copy", &marker, &e))?;
         names.extend(
             Artefact::ALL[1..]
                 .iter()
                 .map(|(_, name)| (*name).to_owned()),
         );
-        let moved = move_files(&names, &self.path, &aside);
+        let marker = self.artefact(Artefact::Marker);
+        let moved = fs::copy(&marker, aside.join(Artefact::Marker.file_name()))
+            .map_err(|e| DataError::io("copy", &marker, &e))
+            .and_then(|_| move_files(&names, &self.path, &aside));
         if moved.is_err() {
             // The files that have already been moved are moved back. If this fails as well, the second error is
             // ignored, because the first error is reported.
@@ -260,13 +264,21 @@ impl RunDir {
         let Some(mut names) = Digests::names(&aside) else {
             return Ok(());
         };
-        self.clear()?;
         names.extend(
             Artefact::ALL[1..]
                 .iter()
                 .map(|(_, name)| (*name).to_owned()),
         );
+        // The fit is moved back first, so that it is complete even if a file of the failed run cannot be removed.
+        let ours = |path: &PathBuf| {
+            !aside
+                .path
+                .join(path.file_name().unwrap_or_default())
+                .exists()
+        };
+        let failed: Vec<PathBuf> = self.artefacts().into_iter().filter(ours).collect();
         move_files(&names, &aside.path, &self.path)?;
+        remove_files(&failed)?;
         self.forget_earlier()
     }
 

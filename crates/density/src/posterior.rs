@@ -93,6 +93,18 @@ pub struct ConstrainError {
     /// The message of the model, for example from a `reject` statement or from a violated constraint on a transformed
     /// parameter.
     pub message: String,
+    /// Whether a limit of time or a request to stop ended the evaluation. If so, the message does not describe the draw.
+    pub interrupted: bool,
+}
+
+impl ConstrainError {
+    /// Creates an error of the model.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            interrupted: false,
+        }
+    }
 }
 
 impl fmt::Display for ConstrainError {

@@ -5,6 +5,7 @@
 //! interned, because most elements of a model share a few sets.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use jensen_density::Pattern;
@@ -17,8 +18,54 @@ use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 /// A time limit would be unsuitable, because the choice of families depends on the result and must be reproducible.
 const MOST: usize = 1 << 24;
 
+/// The largest number of elements whose sets are found one by one. This number of elements takes about a second.
+const MOST_ELEMENTS: usize = 1 << 28;
+
 /// The index of an interned set. Index 0 is the empty set.
 type SetId = u32;
+
+/// The set of each element of a node.
+#[derive(Clone)]
+enum Found {
+    /// All elements depend on the same coordinates.
+    Same(SetId),
+    /// At least two elements, with a set for each.
+    Each(Rc<[SetId]>),
+}
+
+impl Found {
+    fn at(&self, i: usize) -> SetId {
+        match self {
+            Found::Same(set) => *set,
+            Found::Each(sets) => sets[i],
+        }
+    }
+
+    /// Returns every set at least once.
+    fn sets(&self) -> &[SetId] {
+        match self {
+            Found::Same(set) => std::slice::from_ref(set),
+            Found::Each(sets) => sets,
+        }
+    }
+
+    fn same(&self) -> Option<SetId> {
+        match self {
+            Found::Same(set) => Some(*set),
+            Found::Each(_) => None,
+        }
+    }
+}
+
+impl FromIterator<SetId> for Found {
+    fn from_iter<I: IntoIterator<Item = SetId>>(sets: I) -> Self {
+        let sets: Rc<[SetId]> = sets.into_iter().collect();
+        match *sets {
+            [set] => Found::Same(set),
+            _ => Found::Each(sets),
+        }
+    }
+}
 
 /// Returns the pattern of a graph. The first input of the graph must be the draw, and its second output must be the
 /// gradient. Returns `None` if the graph has a record axis, or if too many elements depend on too many coordinates.
@@ -28,78 +75,85 @@ pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     }
     let dim = graph.inputs()[0].len;
     let mut sets = Sets::new(dim);
-    let mut of: Vec<Vec<SetId>> = Vec::with_capacity(graph.len());
+    let gradient = graph.outputs()[1];
+    let last = last_uses(graph, gradient);
+    let mut of: Vec<Found> = Vec::with_capacity(graph.len());
     let flat = flat_operations();
+    let mut elements = 0;
     for id in graph.ids() {
         let len = graph.shape(id).len as usize;
         let found = if graph.placement(id) < Placement::Lane {
-            vec![0; len]
+            Found::Same(0)
         } else {
-            let args: Vec<&[SetId]> = graph.args(id).iter().map(|a| &of[a.index()][..]).collect();
+            let args: Vec<&Found> = graph.args(id).iter().map(|a| &of[a.index()]).collect();
             dependence(graph, id, &args, len, &flat, &mut sets)
         };
-        if sets.are_too_many() {
+        if let Found::Each(each) = &found {
+            elements += each.len();
+        }
+        if sets.are_too_many() || elements > MOST_ELEMENTS {
             return None;
         }
         of.push(found);
+        for arg in graph.args(id) {
+            if last[arg.index()] == id.index() {
+                of[arg.index()] = Found::Same(0);
+            }
+        }
     }
-    let gradient = &of[graph.outputs()[1].index()];
-    let lists = gradient
-        .iter()
-        .map(|&set| sets.members[set as usize].to_vec());
+    let gradient = &of[gradient.index()];
+    let lists = (0..dim).map(|i| sets.members[gradient.at(i) as usize].to_vec());
     Some(Arc::new(Pattern::new(lists.collect())))
+}
+
+/// Returns the index of the last node that uses each node, so that sets are dropped early. The node `kept` has no last
+/// use.
+fn last_uses(graph: &Graph, kept: NodeId) -> Vec<usize> {
+    let mut last = vec![0; graph.len()];
+    for id in graph.ids() {
+        for arg in graph.args(id) {
+            last[arg.index()] = id.index();
+        }
+    }
+    last[kept.index()] = usize::MAX;
+    last
 }
 
 fn dependence(
     graph: &Graph,
     id: NodeId,
-    args: &[&[SetId]],
+    args: &[&Found],
     len: usize,
     flat: &[ElemOp],
     sets: &mut Sets,
-) -> Vec<SetId> {
+) -> Found {
     match graph.op(id) {
         Op::Input(0) => (0..len).map(|i| sets.single(i as u32)).collect(),
-        Op::Elem(op) if flat.contains(&op) => vec![0; len],
-        Op::Elem(op) => {
-            let position = |len: usize, i: usize| if len == 1 { 0 } else { i };
-            let constants: Vec<Option<&[f64]>> = graph
-                .args(id)
-                .iter()
-                .map(|&arg| graph.constant_value(arg))
-                .collect();
-            let is_zero = |which: usize, i: usize| {
-                constants[which].is_some_and(|table| table[position(table.len(), i)] == 0.0)
-            };
-            (0..len)
-                .map(|i| {
-                    // A product with a factor that is identically zero does not depend on the other factor.
-                    let product =
-                        matches!(op, ElemOp::Mul | ElemOp::Fma) && (is_zero(0, i) || is_zero(1, i));
-                    let used = args.iter().skip(if product { 2 } else { 0 });
-                    used.fold(0, |set, arg| sets.union(set, arg[position(arg.len(), i)]))
-                })
-                .collect()
-        }
-        Op::Broadcast => vec![args[0][0]; len],
-        Op::Gather(index) => {
-            let index = graph.index_data(index);
-            index.iter().map(|&i| args[0][i as usize]).collect()
-        }
+        Op::Elem(op) if flat.contains(&op) => Found::Same(0),
+        Op::Elem(op) => elementwise(graph, id, op, args, len, sets),
+        Op::Broadcast => Found::Same(args[0].at(0)),
+        Op::Gather(index) => match args[0] {
+            Found::Same(set) => Found::Same(*set),
+            Found::Each(each) => {
+                let index = graph.index_data(index);
+                index.iter().map(|&i| each[i as usize]).collect()
+            }
+        },
         Op::Scatter(maps) => {
             // All sets that meet at an element are joined in one step, because joining them one after the other would
             // take time proportional to the square of their number.
             let mut met = vec![Vec::new(); len];
-            for (arg, map) in args.iter().zip(maps) {
+            for ((arg, found), map) in graph.args(id).iter().zip(args).zip(maps) {
+                let count = graph.shape(*arg).len as usize;
                 match map {
                     ScatterMap::Index(index) => {
-                        for (&to, &set) in graph.index_data(index).iter().zip(*arg) {
-                            met[to as usize].push(set);
+                        for (i, &to) in graph.index_data(index).iter().enumerate().take(count) {
+                            met[to as usize].push(found.at(i));
                         }
                     }
                     ScatterMap::All | ScatterMap::Record(_) => {
-                        for (met, &set) in met.iter_mut().zip(*arg) {
-                            met.push(set);
+                        for (i, met) in met.iter_mut().enumerate().take(count) {
+                            met.push(found.at(i));
                         }
                     }
                 }
@@ -108,9 +162,21 @@ fn dependence(
                 .map(|met| sets.all([&met[..]].into_iter()))
                 .collect()
         }
-        Op::Concat => args.concat(),
+        Op::Concat => {
+            let first = args.first().and_then(|found| found.same());
+            if let Some(set) = first.filter(|_| args.iter().all(|found| found.same() == first)) {
+                return Found::Same(set);
+            }
+            let parts = graph.args(id).iter().zip(args);
+            parts
+                .flat_map(|(arg, found)| (0..graph.shape(*arg).len as usize).map(|i| found.at(i)))
+                .collect()
+        }
         Op::CumSum { reverse } => {
-            let mut out = args[0].to_vec();
+            let Found::Each(each) = args[0] else {
+                return args[0].clone();
+            };
+            let mut out = each.to_vec();
             let mut sum = 0;
             for k in 0..len {
                 let i = if reverse { len - 1 - k } else { k };
@@ -120,23 +186,50 @@ fn dependence(
                     break;
                 }
             }
-            out
+            out.into_iter().collect()
         }
         Op::MatMul(dims) => product(graph, id, dims, args, sets),
         // In sums, factorisations and operations that own a graph, every element of the result depends on every element
         // of the arguments.
-        _ => vec![sets.all(args.iter().copied()); len],
+        _ => Found::Same(sets.all(args.iter().map(|found| found.sets()))),
     }
 }
 
-/// Returns the set of each element of a matrix product. Zero elements of a constant factor are skipped.
-fn product(
+fn elementwise(
     graph: &Graph,
     id: NodeId,
-    dims: MatMul,
-    args: &[&[SetId]],
+    op: ElemOp,
+    args: &[&Found],
+    len: usize,
     sets: &mut Sets,
-) -> Vec<SetId> {
+) -> Found {
+    // A product with a factor that is identically zero does not depend on the other factor.
+    let factors: Vec<&[f64]> = match op {
+        ElemOp::Mul | ElemOp::Fma => {
+            let factors = graph.args(id)[..2].iter();
+            factors
+                .filter_map(|&arg| graph.constant_value(arg))
+                .filter(|table| table.contains(&0.0))
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    let same: Option<Vec<SetId>> = args.iter().map(|found| found.same()).collect();
+    if let Some(same) = same.filter(|_| factors.is_empty()) {
+        return Found::Same(same.iter().fold(0, |set, &other| sets.union(set, other)));
+    }
+    (0..len)
+        .map(|i| {
+            let zero = |table: &&[f64]| table[if table.len() == 1 { 0 } else { i }] == 0.0;
+            let product = factors.iter().any(zero);
+            let used = args.iter().skip(if product { 2 } else { 0 });
+            used.fold(0, |set, found| sets.union(set, found.at(i)))
+        })
+        .collect()
+}
+
+/// Returns the set of each element of a matrix product. Zero elements of a constant factor are skipped.
+fn product(graph: &Graph, id: NodeId, dims: MatMul, args: &[&Found], sets: &mut Sets) -> Found {
     let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
     let left = |i: usize, l: usize| {
         if dims.left_transposed {
@@ -158,27 +251,34 @@ fn product(
     let present = |which: usize, at: usize| constants[which].is_none_or(|table| table[at] != 0.0);
     // If the constant factor is dense, every element of the product depends on a whole row or column of the other
     // factor.
-    let whole = |table: Option<&[f64]>| table.is_some_and(|table| table.iter().all(|&x| x != 0.0));
+    let whole = |table: &Option<&[f64]>| table.is_some_and(|table| table.iter().all(|&x| x != 0.0));
+    if let (Some(a), Some(b)) = (args[0].same(), args[1].same())
+        && constants
+            .iter()
+            .all(|table| table.is_none() || whole(table))
+    {
+        return Found::Same(sets.union(a, b));
+    }
     let mut out = vec![0; m * n];
-    if whole(constants[0]) {
+    if whole(&constants[0]) {
         for j in 0..n {
-            let column: Vec<SetId> = (0..k).map(|l| args[1][right(l, j)]).collect();
+            let column: Vec<SetId> = (0..k).map(|l| args[1].at(right(l, j))).collect();
             out[j * m..(j + 1) * m].fill(sets.all([&column[..]].into_iter()));
         }
-        return out;
+        return out.into_iter().collect();
     }
-    if whole(constants[1]) {
+    if whole(&constants[1]) {
         for i in 0..m {
-            let row: Vec<SetId> = (0..k).map(|l| args[0][left(i, l)]).collect();
+            let row: Vec<SetId> = (0..k).map(|l| args[0].at(left(i, l))).collect();
             let set = sets.all([&row[..]].into_iter());
             (0..n).for_each(|j| out[j * m + i] = set);
         }
-        return out;
+        return out.into_iter().collect();
     }
     if constants.iter().all(Option::is_none) {
         // All elements of a row interact with all elements of a column.
         let mut line = |which: usize, positions: &mut dyn Iterator<Item = usize>| {
-            let met: Vec<SetId> = positions.map(|at| args[which][at]).collect();
+            let met: Vec<SetId> = positions.map(|at| args[which].at(at)).collect();
             sets.all([&met[..]].into_iter())
         };
         let rows: Vec<SetId> = (0..m)
@@ -192,14 +292,14 @@ fn product(
                 *out = sets.union(row, column);
             }
         }
-        return out;
+        return out.into_iter().collect();
     }
     for j in 0..n {
         for i in 0..m {
             let terms: Vec<SetId> = (0..k)
                 .map(|l| (left(i, l), right(l, j)))
                 .filter(|&(a, b)| present(0, a) && present(1, b))
-                .flat_map(|(a, b)| [args[0][a], args[1][b]])
+                .flat_map(|(a, b)| [args[0].at(a), args[1].at(b)])
                 .collect();
             sets.joined += terms.len();
             out[j * m + i] = sets.all([&terms[..]].into_iter());
@@ -208,7 +308,7 @@ fn product(
             break;
         }
     }
-    out
+    out.into_iter().collect()
 }
 
 fn flat_operations() -> Vec<ElemOp> {
@@ -404,6 +504,26 @@ mod tests {
         let begun = std::time::Instant::now();
         let pattern = pattern(&graph).unwrap();
         assert!(begun.elapsed().as_secs() < 4, "{:?}", begun.elapsed());
+        assert!(pattern.neighbours(0).is_empty());
+    }
+
+    /// All elements depend on the same coordinate, so the analysis must not visit them one by one. It would visit 10⁹.
+    #[test]
+    fn a_long_chain_of_large_matrices_takes_no_time() {
+        let mut graph = Graph::new();
+        let z = graph.input(1);
+        let numbers: Vec<f64> = (1..=1_000_000).map(f64::from).collect();
+        let table = graph.vector(&numbers);
+        let mut matrix = graph.mul(table, z);
+        for _ in 0..500 {
+            let exp = graph.exp(matrix);
+            matrix = graph.add(exp, table);
+        }
+        let value = graph.sum(matrix);
+        graph.set_outputs(vec![value, z]);
+        let begun = std::time::Instant::now();
+        let pattern = pattern(&graph).unwrap();
+        assert!(begun.elapsed().as_secs() < 1, "{:?}", begun.elapsed());
         assert!(pattern.neighbours(0).is_empty());
     }
 

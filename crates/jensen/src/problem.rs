@@ -179,8 +179,12 @@ impl Posterior for Coordinates {
         let mut z = Vec::with_capacity(self.dim);
         for variable in self.variables() {
             let values = lookup(&variable.name).filter(|values| values.len() == variable.len());
-            z.extend(values.ok_or_else(|| ConstrainError {
-                message: format!("`{}`: expected {} numbers", variable.name, variable.len()),
+            z.extend(values.ok_or_else(|| {
+                ConstrainError::new(format!(
+                    "`{}`: expected {} numbers",
+                    variable.name,
+                    variable.len()
+                ))
             })?);
         }
         Ok(z)

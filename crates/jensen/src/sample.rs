@@ -563,7 +563,7 @@ fn collect(
     let variables = posterior.variables();
     let mut draws = Vec::new();
     let (mut p, mut q) = (Vec::new(), Vec::new());
-    let mut rejected = 0;
+    let (mut rejected, mut unmade) = (0, 0);
     let mut rejection = None;
     for (row, &from) in constrained.iter().zip(chosen) {
         match row {
@@ -572,6 +572,7 @@ fn collect(
                 p.push(pool.log_p[from]);
                 q.push(pool.log_q[from]);
             }
+            Err(error) if error.interrupted => unmade += 1,
             Err(error) => {
                 rejected += 1;
                 rejection.get_or_insert_with(|| error.message.clone());
@@ -598,7 +599,7 @@ fn collect(
         variables,
         rejected,
         rejection,
-        unmade: 0,
+        unmade,
     })
 }
 

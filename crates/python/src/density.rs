@@ -206,15 +206,13 @@ impl Posterior for Values<'_> {
             out.extend(values.as_array());
             Ok(())
         });
-        made.map_err(|error| ConstrainError {
-            message: error.to_string(),
-        })
+        made.map_err(|error| ConstrainError::new(error.to_string()))
     }
 
     fn unconstrain(&self, _: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
-        Err(ConstrainError {
-            message: "a density in Python starts at an unconstrained point".to_owned(),
-        })
+        Err(ConstrainError::new(
+            "a density in Python starts at an unconstrained point",
+        ))
     }
 }
 

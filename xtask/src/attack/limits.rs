@@ -110,7 +110,7 @@ fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Resu
     })
 }
 
-const CALLS_THAT_WRITE: [(&str, &str); 9] = [
+const CALLS_THAT_WRITE: [(&str, &str); 10] = [
     ("write", "ENOSPC"),
     ("write", "EIO"),
     ("pwrite64", "EIO"),
@@ -120,6 +120,7 @@ const CALLS_THAT_WRITE: [(&str, &str); 9] = [
     ("ftruncate", "ENOSPC"),
     ("mkdir", "EACCES"),
     ("unlink", "EACCES"),
+    ("copy_file_range", "EIO"),
 ];
 
 /// Approximate largest number of system calls of one kind in a scene.

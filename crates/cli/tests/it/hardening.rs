@@ -385,6 +385,24 @@ fn a_large_fit_whose_time_is_up_writes_what_is_soon_written() {
     assert!((1..100).contains(&drawn), "{drawn}");
 }
 
+/// Each draw takes some tenths of a second.
+#[test]
+fn draws_that_the_time_limit_ends_are_not_rejected_by_the_model() {
+    let desk = Desk::new();
+    let source = "parameters { real x; } model { x ~ std_normal(); }
+        generated quantities { real y = x; for (i in 1:3000000) y += 1e-9 * sin(y); }";
+    let model = desk.file("model.stan", source);
+    let out = desk.name("run");
+    jensen(["fit", &model, "--max-seconds", "0.5", "--out", &out]).expect(4);
+    let fit = read_json(&desk.path("run/fit.json"));
+    let warnings = fit["warnings"].to_string();
+    assert!(
+        warnings.contains("draws are omitted, because the time limit")
+            && !warnings.contains("rejects"),
+        "{warnings}"
+    );
+}
+
 #[test]
 fn functions_of_huge_counts_are_refused_or_quick() {
     let desk = Desk::new();

@@ -521,6 +521,7 @@ impl Posterior for BoundModel {
             out.truncate(before);
             ConstrainError {
                 message: self.locate(&e),
+                interrupted: e.kind == ErrorKind::Limit && self.halt().reason().is_some(),
             }
         })
     }
@@ -541,7 +542,7 @@ impl BoundModel {
         lookup: &Unconstrained<'_>,
         partial: bool,
     ) -> Result<Vec<f64>, ConstrainError> {
-        let fail = |message: String| ConstrainError { message };
+        let fail = |message: String| ConstrainError::new(message);
         let mut sink = |_: &str| {};
         let mut machine = self.machine(&mut sink);
         let mut z = Vec::with_capacity(self.dim);
