@@ -147,17 +147,7 @@ impl TableModel {
         notes.extend(measure.note(&response, &assembled));
         notes.extend(assembled.notes.iter().cloned());
         let columns = assembled.columns(&view, &rows).map_err(Error::Input)?;
-        let mut inputs = Vec::new();
-        for piece in assembled.pieces().iter().filter(|p| p.is_plain()) {
-            let column = match &piece.reader {
-                Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
-                Reader::Basis(basis) if basis.inputs.len() == 1 => &basis.inputs[0].column,
-                Reader::At(Index::Line { column, .. }) => column,
-                Reader::At(Index::Times(times)) => &times.column,
-                _ => continue,
-            };
-            inputs.push((column.clone(), observed(table, column, &rows)?));
-        }
+        let inputs = inputs(&assembled, table, &rows)?;
         Ok(Self {
             likelihood,
             parsed,
@@ -488,6 +478,26 @@ impl TableModel {
             times: self.likelihood.predictors(),
         }
     }
+}
+
+/// Returns the columns that are the only input of a part, with their values.
+fn inputs(
+    assembled: &Assembled,
+    table: &Table,
+    rows: &[usize],
+) -> Result<Vec<(String, Vec<f64>)>, Error> {
+    let mut inputs = Vec::new();
+    for piece in assembled.pieces().iter().filter(|p| p.is_plain()) {
+        let column = match &piece.reader {
+            Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
+            Reader::Basis(basis) if basis.inputs.len() == 1 => &basis.inputs[0].column,
+            Reader::At(Index::Line { column, .. }) => column,
+            Reader::At(Index::Times(times)) => &times.column,
+            _ => continue,
+        };
+        inputs.push((column.clone(), observed(table, column, rows)?));
+    }
+    Ok(inputs)
 }
 
 fn each(list: &[f64], times: usize) -> Vec<f64> {

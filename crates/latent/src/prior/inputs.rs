@@ -388,10 +388,7 @@ impl Index {
                     })
                     .collect()
             }
-            Self::Times(times) => {
-                let weights = times.weights(source, rows)?;
-                Ok(weights.into_iter().map(|(node, _)| Some(node)).collect())
-            }
+            Self::Times(times) => times.find(source, rows),
             Self::Groups { column, levels } => {
                 let words = complete_words(source, column, rows)?;
                 Ok(words.iter().map(|word| levels.binary_search(word).ok()).collect())

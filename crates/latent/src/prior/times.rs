@@ -30,7 +30,7 @@ pub(super) struct Apart {
 const MOST: f64 = 1e7;
 
 impl Times {
-    /// Places nodes at sorted values. `from` and `to` add evenly spaced nodes beyond the values. The unit is by default
+    /// Creates nodes at sorted values. `from` and `to` add evenly spaced nodes beyond the values. The unit is by default
     /// the mean distance between nodes.
     pub(super) fn new(
         column: &str,
@@ -147,6 +147,15 @@ impl Times {
             )),
         })
         .collect()
+    }
+
+    pub(super) fn find(
+        &self,
+        source: &dyn Source,
+        rows: &[usize],
+    ) -> Result<Vec<Option<usize>>, String> {
+        let weights = self.weights(source, rows)?;
+        Ok(weights.into_iter().map(|(node, _)| Some(node)).collect())
     }
 
     /// Returns the effects of new rows at any times. `bridge` is the distribution of the process at a time, given the
