@@ -140,7 +140,7 @@ fn a_meta_analysis_has_its_closed_form() {
             close(out.predictor[row].1, variance + 36.0, 1e-6, "new variance");
         }
         let (low, high) = out.predictive[0];
-        let width = 2.0 * 1.644_853_626_951_472_7 * (variance + 36.0 + 25.0).sqrt();
+        let width = 2.0 * jensen::math::special::inv_phi(0.95) * (variance + 36.0 + 25.0).sqrt();
         match known {
             true => close(high - low, width, 1e-6, "new observation"),
             false => assert!(low.is_nan() && high.is_nan()),
