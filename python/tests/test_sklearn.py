@@ -363,6 +363,16 @@ def test_regression_agrees_with_scikit_learn(waves):
     for mine, other in zip(fixed.predict(at, return_std=True), theirs.predict(at, return_std=True), strict=True):
         assert np.allclose(mine, other, atol=1e-5)
     assert fixed.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-4)
+    # scikit-learn's `alpha` may have one variance for each row.
+    sd = rng.uniform(0.1, 0.5, len(y))
+    fixed = GaussianProcessRegressor(RBF(0.8, variance=1.5, fixed=True), standardise=False).fit(X, y, sd=sd)
+    theirs = Theirs(ConstantKernel(1.5) * Square(0.8), alpha=sd**2, optimizer=None).fit(X, y)
+    for mine, other in zip(fixed.predict(at, return_std=True), theirs.predict(at, return_std=True), strict=True):
+        assert np.allclose(mine, other, atol=1e-5)
+    with pytest.raises(ValueError, match="sd must be positive"):
+        GaussianProcessRegressor().fit(X, y, sd=0 * sd)
+    with pytest.raises(ValueError, match="sd replaces the likelihood"):
+        GaussianProcessRegressor(noise_variance=0.1).fit(X, y, sd=sd)
     # Both learn the hyperparameters at the same maximum.
     point = {"hyperparameters": "point", "standardise": False}
     learnt = GaussianProcessRegressor("gp(rbf)", **point).fit(X, y)
@@ -509,6 +519,13 @@ def test_linear_regression_is_the_exact_conjugate_posterior(design):
     assert np.allclose(means, A[:5] @ mean, atol=1e-6)
     assert np.allclose(deviations, np.sqrt(np.diag(A[:5] @ covariance @ A[:5].T) + 0.3), atol=1e-6)
     assert model.trusted_
+    # With known errors of the rows, predictions are of the mean.
+    sd = rng.uniform(0.2, 2.0, len(y))
+    model = BayesianLinear(prior_variance=2.0, intercept_variance=9.0, standardise=False).fit(X, y, sd=sd)
+    covariance = np.linalg.inv((A.T / sd**2) @ A + np.linalg.inv(prior))
+    mean = covariance @ (A.T / sd**2) @ y
+    assert np.allclose([*model.coef_, model.intercept_], mean, atol=1e-6)
+    assert np.allclose(model.predict(X[:5], return_std=True)[1], np.sqrt(np.diag(A[:5] @ covariance @ A[:5].T)), atol=1e-6)
 
 
 def test_the_marginal_likelihood_determines_variances(design):

@@ -30,6 +30,8 @@ pub enum PriorDensity {
         /// The rate of the exponential.
         rate: f64,
     },
+    /// The positive half of a density of a correlation that is symmetric about 0.
+    Positive(Box<PriorDensity>),
     /// A density of the share that the structured part has. The density is exponential in a tabulated distance.
     Share {
         /// The rate.
@@ -124,6 +126,10 @@ impl PriorDensity {
                 )
             }
             Self::Correlation { rate } => correlation(*rate, value),
+            Self::Positive(both) => {
+                let (log, slope) = both.at(value);
+                (log + std::f64::consts::LN_2, slope)
+            }
             Self::Share { rate, distance } => {
                 // With t = logit φ and the curve c, the log density is log rate − rate·e^c + c + log c′ minus the log
                 // derivative of φ.

@@ -13,6 +13,8 @@ pub struct Observations {
     pub exposure: Option<Vec<f64>>,
     /// Number of trials of binomial counts. The default is 1.
     pub trials: Option<Vec<f64>>,
+    /// Known standard deviations of errors. The default is 1.
+    pub sd: Option<Vec<f64>>,
     /// Offsets of the linear predictors, one per predictor.
     pub offset: Option<Vec<f64>>,
 }
@@ -26,7 +28,11 @@ impl Observations {
         self.trials.as_ref().map_or(1.0, |t| t[i])
     }
 
-    /// Creates observations that have responses but no exposures, trials or offsets.
+    pub(crate) fn sd_of(&self, i: usize) -> f64 {
+        self.sd.as_ref().map_or(1.0, |s| s[i])
+    }
+
+    /// Creates observations that have responses only.
     pub fn new(response: Vec<f64>) -> Self {
         Self {
             response,
@@ -124,6 +130,7 @@ impl LatentModel {
         for (what, column, len) in [
             ("exposure", &data.exposure, n),
             ("trials", &data.trials, n),
+            ("standard deviation", &data.sd, n),
             ("offset", &data.offset, self.predictors()),
         ] {
             if let Some(column) = column {
@@ -140,6 +147,7 @@ impl LatentModel {
         };
         positive("exposure", &data.exposure)?;
         positive("trials", &data.trials)?;
+        positive("standard deviation", &data.sd)?;
         for (i, &y) in data.response.iter().enumerate() {
             if let Some(domain) = self.likelihood.refuses(y, data.trials_of(i)) {
                 return Err(Error::Data(format!(

@@ -141,7 +141,7 @@ impl Range {
             PriorDensity::Correlation { .. } | PriorDensity::Lkj { .. } => {
                 self == Self::Between(-1.0, 1.0)
             }
-            PriorDensity::Share { .. } | PriorDensity::Beta { .. } => {
+            PriorDensity::Positive(_) | PriorDensity::Share { .. } | PriorDensity::Beta { .. } => {
                 self == Self::Between(0.0, 1.0)
             }
             PriorDensity::Power { .. }

@@ -58,13 +58,16 @@ class LatentGaussian(Judged):
         return [f"x{i + 1}" for i in range(self.n_features_in_)]
 
     def _learn(
-        self, X: Array, response: Array, likelihood: str, *, exposure: Any = None
+        self, X: Array, response: Array, likelihood: str, *, exposure: Any = None, sd: Any = None
     ) -> None:
-        """Fits the model, and keeps data, request and posterior."""
+        """Fits the model, and keeps data, request and posterior. With ``sd``, the likelihood has known errors."""
         self._columns = self._names()
         more: More = [(self._free("y"), response.tolist())]
         if exposure is not None:
             more.append((self._free("exposure"), _positive("exposure", exposure, response).tolist()))
+        if sd is not None:
+            more.append((self._free("sd"), _positive("sd", sd, response).tolist()))
+            likelihood = f"gaussian(sd={more[-1][0]})"
         self._request = encode(
             {
                 "prior": self._prior(),

@@ -88,23 +88,29 @@ class BayesianLinear(RegressorMixin, _Linear):
 
     noise_variance: float | None = None
 
-    def fit(self, X: Any, y: Any) -> BayesianLinear:
-        """Fit the regression of y on the columns of X."""
+    def fit(self, X: Any, y: Any, sd: Any = None) -> BayesianLinear:
+        """Fit the regression of y on the columns of X.
+
+        ``sd`` holds known standard deviations of the errors of y, as in weighted least squares.
+        """
         X, y = self._check(X, y)
         noise = self.noise_variance
+        if sd is not None and noise is not None:
+            raise ValueError("sd replaces noise_variance: give one of them")
         likelihood = "gaussian" if noise is None else f"gaussian(variance={float(noise)!r})"
-        self._learn(X, np.asarray(y, dtype=np.float64), likelihood)
+        self._learn(X, np.asarray(y, dtype=np.float64), likelihood, sd=sd)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return posterior means at the rows of X and, with ``return_std``, standard deviations of a new observation.
 
-        The standard deviations include noise, as in scikit-learn's ``BayesianRidge``.
+        The standard deviations include noise, as in scikit-learn's ``BayesianRidge``. After a fit with ``sd`` they are
+        those of the mean, because the error of a new observation is unknown.
         """
         mean, variance, _ = self._predict(X)
         if not return_std:
             return mean[:, 0]
-        return mean[:, 0], np.sqrt(variance[:, 0] + self._means["likelihood.variance"])
+        return mean[:, 0], np.sqrt(variance[:, 0] + self._means.get("likelihood.variance", 0.0))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

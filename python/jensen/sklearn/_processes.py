@@ -94,16 +94,21 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
     noise_variance: float | None = None
     likelihood: str | None = None
 
-    def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
-        """Fit the process to the values y at the rows of X."""
+    def fit(self, X: Any, y: Any, sd: Any = None) -> GaussianProcessRegressor:
+        """Fit the process to the values y at the rows of X.
+
+        ``sd`` holds known standard deviations of the errors of y. Predictions do not include these errors.
+        """
         X, y = self._check(X, y)
+        if sd is not None and (self.likelihood, self.noise_variance) != (None, None):
+            raise ValueError("sd replaces the likelihood: give sd, or likelihood and noise_variance")
         values = np.asarray(y, dtype=np.float64)
         likelihood = self.likelihood or "gaussian"
         if self.noise_variance is not None:
             if self.likelihood is not None:
                 raise ValueError("noise_variance is a parameter of the Gaussian likelihood: give it, or likelihood")
             likelihood = f"gaussian(variance={float(self.noise_variance)!r})"
-        self._learn(X, values, likelihood)
+        self._learn(X, values, likelihood, sd=sd)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use jensen_data::Table;
 use jensen_data::table_csv::quoted;
 use jensen_latent::{
-    Dense, FactorFit, FactorModel, FactorSettings, Likelihood, NO_NOISE, Settings, fit_factors,
+    Dense, FactorFit, FactorModel, FactorSettings, Likelihood, NO_NOISE, Settings, Size,
+    fit_factors,
 };
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::simd::Simd;
@@ -184,6 +185,12 @@ pub fn fit_analysis(
 ) -> Result<AnalysisSummary, Error> {
     let text = asked.likelihood.as_deref().unwrap_or("gaussian");
     let (likelihood, free) = parse_likelihood(text)?;
+    if likelihood.sized_by() == Size::Sd {
+        return Err(Error::setting(format!(
+            "--likelihood {text}: the columns of a factor analysis are responses, so none of them has known \
+             errors; use `gaussian`"
+        )));
+    }
     let bound = LatentSpec {
         bound: asked.bound.clone(),
         ..LatentSpec::default()

@@ -81,8 +81,14 @@ pub fn draws_at(
             // Each draw has its own stream of random numbers. The stream first yields all predictors of the first
             // effect, then those of the second effect, and so on.
             let mut stream = Stream::new(seed, NEW, *number, 0);
-            let effects: Vec<f64> = (0..fresh.variables * times)
+            let normals: Vec<f64> = (0..fresh.variables.len() * times)
                 .map(|_| inv_phi(stream.uniform()))
+                .collect();
+            let effects: Vec<Vec<f64>> = (0..times)
+                .map(|k| {
+                    let own = normals.iter().skip(k).step_by(times);
+                    fresh.values(&own.copied().collect::<Vec<_>>())
+                })
                 .collect();
             let from = *number as usize * predictors;
             for (i, (eta, own)) in all[from..from + predictors]
@@ -92,7 +98,7 @@ pub fn draws_at(
             {
                 let new = fresh.rows[i / times].iter();
                 let new: f64 = new
-                    .map(|(variable, weight)| weight * effects[variable * times + i % times])
+                    .map(|(variable, weight)| weight * effects[i % times][*variable])
                     .sum();
                 *eta = model.measure().outside(own + new, 0.0).0 + seen.offset[i];
             }
@@ -106,8 +112,9 @@ pub fn draws_at(
 }
 
 /// Formats draws of linear predictors as CSV, with one line for each combination of a draw and a row. Each line also
-/// contains the mean of the observation (or the probabilities of its categories) and a simulated observation. `rows`
-/// contains the zero-based indices of the rows in the table.
+/// contains the mean of the observation (or the probabilities of its categories) and a simulated observation, which is
+/// empty if the standard deviation of its error is unknown. `rows` contains the zero-based indices of the rows in the
+/// table.
 pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> String {
     let (at, times) = (&draws.rows, model.likelihood().predictors());
     let mut text = "draw,row".to_owned();
@@ -127,14 +134,17 @@ pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> St
         let mut stream = Stream::new(seed, RESPONSES, number as u64, 0);
         for (i, (row, eta)) in rows.iter().zip(own.chunks(times)).enumerate() {
             let u = stream.uniform();
-            let size = likelihood.size(at.exposure[i], at.trials[i]);
+            let size = likelihood.size(at.exposure[i], at.trials[i], at.sd[i]);
             let (means, y) = observed(*likelihood, eta, size, u);
             // Writing to a string never fails.
             let _ = write!(text, "{},{}", number + 1, row + 1);
-            for x in eta.iter().chain(&means).chain([&y]) {
+            for x in eta.iter().chain(&means) {
                 let _ = write!(text, ",{x}");
             }
-            text.push('\n');
+            let _ = match y.is_nan() {
+                true => writeln!(text, ","),
+                false => writeln!(text, ",{y}"),
+            };
         }
     }
     text
@@ -162,7 +172,7 @@ fn observed(likelihood: Likelihood, eta: &[f64], size: f64, u: f64) -> (Vec<f64>
         }
         _ => {
             let y = Predictive::new(likelihood, eta[0], 0.0, size).quantile(u);
-            (vec![size * likelihood.mean(eta[0])], y)
+            (vec![likelihood.factor(size) * likelihood.mean(eta[0])], y)
         }
     }
 }

@@ -66,6 +66,10 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
                     let x = (0..mean.len()).map(|i| from + step * i as f64).collect();
                     drawn.push(line(&title, column, x, &mean, &sd));
                 }
+                Reader::At(Index::Times(times)) => {
+                    let x = times.nodes.clone();
+                    drawn.push(line(&title, &times.column, x, &mean, &sd));
+                }
                 Reader::At(Index::Regions { nodes, .. }) => {
                     drawn.extend(regions(
                         &title,

@@ -27,13 +27,14 @@ pub struct PredictedRows {
     /// responses.
     pub interval: Vec<(f64, f64)>,
     /// The 5 % and 95 % predictive quantiles of each observation. The quantiles are NaN for binary and multinomial
-    /// responses.
+    /// responses, and for observations whose standard deviation is unknown.
     pub predictive: Vec<(f64, f64)>,
     /// The response in each row, or NaN if it is unknown.
     pub response: Vec<f64>,
     /// The number of trials in each row.
     pub trials: Vec<f64>,
-    /// The log predictive density of each response in nats, or NaN if the response is unknown.
+    /// The log predictive density of each response in nats, or NaN if the response or the standard deviation of its
+    /// error is unknown.
     pub log_density: Vec<f64>,
 }
 
@@ -142,23 +143,25 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> Predict
             };
             return (probabilities, none, none, log_density);
         }
-        let size = likelihood.size(at.exposure[row], at.trials[row]);
+        let size = likelihood.size(at.exposure[row], at.trials[row], at.sd[row]);
+        let factor = likelihood.factor(size);
+        let is_scored = !y.is_nan() && !size.is_nan();
         let (mut expected, mut terms) = (0.0, Vec::new());
         for part in parts {
             let (m, sd) = (part.moments[row].0, part.moments[row].1.max(0.0).sqrt());
             for (z, w) in rule.nodes.iter().zip(&rule.weights) {
                 let (eta, w) = (m + sd * z, part.weight * w);
-                expected += w * size * likelihood.mean(eta);
-                if !y.is_nan() {
+                expected += w * factor * likelihood.mean(eta);
+                if is_scored {
                     terms.push(w.ln() + part.likelihood.log_density(eta, y, size));
                 }
             }
         }
-        let log_density = match y.is_nan() {
-            true => f64::NAN,
-            false => log_sum_exp_slice(&terms),
+        let log_density = match is_scored {
+            true => log_sum_exp_slice(&terms),
+            false => f64::NAN,
         };
-        let of_mean = |p: f64| size * likelihood.mean(quantile(parts, row, p));
+        let of_mean = |p: f64| factor * likelihood.mean(quantile(parts, row, p));
         let (mean, variance) = moments(parts, row);
         let predictive = Predictive::new(likelihood, mean, variance.max(0.0).sqrt(), size);
         (

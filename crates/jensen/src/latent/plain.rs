@@ -106,6 +106,7 @@ pub(super) fn compare(
         let name = match (width, at.likelihood.name()) {
             (0, _) => "an intercept alone",
             (_, "gaussian") => "least squares",
+            _ if at.observations.sd.is_some() => "weighted least squares",
             _ => "a linear model",
         };
         let mut design = Dense::zeros(n, width + 1);

@@ -1,6 +1,6 @@
 //! The specification of a latent Gaussian model in text form.
 
-use jensen_latent::prior::{Distribution, Spec};
+use jensen_latent::prior::{Call, Distribution, Spec};
 use jensen_latent::{Likelihood, PriorDensity, SiteBound, Size};
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +85,8 @@ pub(super) struct Parsed {
     pub(super) free: Vec<bool>,
     given: Vec<bool>,
     priors: Vec<Option<Distribution>>,
+    /// The column with the known standard deviations of errors.
+    pub(super) sd: Option<String>,
 }
 
 impl Parsed {
@@ -137,13 +139,14 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
     let [call] = term.as_slice() else {
         return fail("expected one likelihood, but found a product".to_owned());
     };
-    let Some(likelihood) = Likelihood::from_name(&call.name.text) else {
+    let sd = known_error(call).map_err(&failed)?;
+    let name = match sd {
+        Some(_) => format!("{}({SD}=COLUMN)", call.name.text),
+        None => call.name.text.clone(),
+    };
+    let Some(likelihood) = Likelihood::from_name(&name) else {
         let names: Vec<_> = Likelihood::all().map(Likelihood::name).collect();
-        return fail(format!(
-            "there is no `{}`; choose {}",
-            call.name.text,
-            names.join(", ")
-        ));
+        return fail(format!("there is no `{name}`; choose {}", names.join(", ")));
     };
     let names = likelihood.parameters();
     let mut values = likelihood.values();
@@ -153,9 +156,14 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
     if let Some(word) = call.positional.first() {
         return fail(format!("unexpected `{}`", word.text));
     }
-    for named in &call.named {
+    for named in call.named.iter().filter(|n| n.key.text != SD) {
         let Some(at) = names.iter().position(|n| *n == named.key.text) else {
             return fail(match names {
+                [] if sd.is_some() => format!(
+                    "`{}` has no `{}`; for a variance in addition to the known errors, add `iid()` to the prior",
+                    likelihood.name(),
+                    named.key.text
+                ),
                 [] => format!("`{}` has no parameters", likelihood.name()),
                 _ => format!(
                     "`{}` has no `{}`, only {}",
@@ -185,7 +193,23 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
         free,
         given,
         priors,
+        sd,
     })
+}
+
+/// The key of the column with the known standard deviations of errors.
+const SD: &str = "sd";
+
+fn known_error(call: &Call) -> Result<Option<String>, String> {
+    let Some(named) = call.named.iter().find(|named| named.key.text == SD) else {
+        return Ok(None);
+    };
+    match named.values.as_slice() {
+        [column] if !named.start => Ok(Some(column.text.clone())),
+        _ => Err(format!(
+            "`{SD}` needs one column with the known standard deviations: `{SD}=COLUMN`"
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +231,10 @@ mod tests {
                 "gaussian(variance=-1)",
                 "`variance` must be a positive number",
             ),
-            ("gaussian(sd=1)", "no `sd`, only variance"),
+            ("gaussian(sd=(a, b))", "`sd` needs one column"),
+            ("gaussian(sd~se)", "`sd` needs one column"),
+            ("poisson(sd=se)", "there is no `poisson(sd=COLUMN)`"),
+            ("gaussian(sd=se, variance=1)", "add `iid()` to the prior"),
             ("poisson(rate=1)", "`poisson` has no parameters"),
             ("gaussian + gaussian", "found a sum"),
             ("gaussian(", "column 10: expected an argument"),

@@ -189,6 +189,9 @@ fn node_labels(piece: &Piece) -> Vec<String> {
         Reader::At(Index::Line { from, step, .. }) => (0..count)
             .map(|i| format!("{}[{}]", piece.name, from + step * i as f64))
             .collect(),
+        Reader::At(Index::Times(times)) => (times.nodes.iter())
+            .map(|x| format!("{}[{x}]", piece.name))
+            .collect(),
         Reader::At(Index::Regions { first, nodes, .. }) => (0..count)
             .map(|i| match i < *nodes {
                 true => format!("{}[{}]", piece.name, i + first),

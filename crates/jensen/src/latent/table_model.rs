@@ -36,6 +36,8 @@ pub struct ObservedRows {
     pub exposure: Vec<f64>,
     /// The number of trials of each row, or 1 if the model has no trials.
     pub trials: Vec<f64>,
+    /// The known standard deviation of the error of each row, or NaN if it is unknown or the model has none.
+    pub sd: Vec<f64>,
     /// The response of each row, or NaN if it is missing.
     pub response: Vec<f64>,
 }
@@ -124,11 +126,12 @@ impl TableModel {
             response: rows.iter().map(|i| values[*i]).collect(),
             exposure: column(&request.exposure)?,
             trials: column(&request.trials)?,
+            sd: column(&parsed.sd)?,
             offset: column(&request.offset)?.map(repeat),
         };
         check_responses(table, &response, likelihood, &rows, &given)?;
         let measure = Measure::of(&given, likelihood, &spec, !request.unscaled);
-        let taken = taken(&response, request, &spec);
+        let taken = taken(&response, request, &parsed, &spec);
         let view = View {
             table,
             files,
@@ -143,21 +146,13 @@ impl TableModel {
                 .unwrap_or_else(|| vec![0.0; n * likelihood.predictors()]),
             exposure: given.exposure.clone().unwrap_or_else(|| vec![1.0; n]),
             trials: given.trials.clone().unwrap_or_else(|| vec![1.0; n]),
+            sd: given.sd.clone().unwrap_or_else(|| vec![f64::NAN; n]),
             response: given.response,
         };
         notes.extend(measure.note(&response, &assembled));
         notes.extend(assembled.notes.iter().cloned());
         let columns = assembled.columns(&view, &rows).map_err(Error::Input)?;
-        let mut inputs = Vec::new();
-        for piece in assembled.pieces().iter().filter(|p| p.is_plain()) {
-            let column = match &piece.reader {
-                Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
-                Reader::Basis(basis) if basis.inputs.len() == 1 => &basis.inputs[0].column,
-                Reader::At(Index::Line { column, .. }) => column,
-                _ => continue,
-            };
-            inputs.push((column.clone(), observed(table, column, &rows)?));
-        }
+        let inputs = inputs(&assembled, table, &rows)?;
         Ok(Self {
             likelihood,
             parsed,
@@ -236,6 +231,7 @@ impl TableModel {
             Reader::Inputs(columns) => columns.len() == 1 && columns[0].column == *name,
             Reader::Basis(basis) => basis.inputs.len() == 1 && basis.inputs[0].column == *name,
             Reader::At(Index::Line { column, .. }) => column == name,
+            Reader::At(Index::Times(times)) => times.column == *name,
             _ => false,
         };
         let all = self.assembled.pieces().iter().all(follows);
@@ -388,7 +384,7 @@ impl TableModel {
     }
 
     /// Returns the observations in some rows of a table. If the model has no column of exposures or trials, their
-    /// values are 1.
+    /// values are 1. Known standard deviations may be missing.
     ///
     /// # Errors
     /// Fails if a required cell of one of these rows does not contain a number.
@@ -404,6 +400,7 @@ impl TableModel {
             offset: each(&offset, self.likelihood.predictors()),
             exposure: column(&self.request.exposure, 1.0)?,
             trials: column(&self.request.trials, 1.0)?,
+            sd: self.known_errors(table, rows)?,
             response: self.known_responses(table, rows)?,
         })
     }
@@ -427,6 +424,21 @@ impl TableModel {
         };
         let one = self.assembled.joint(theta, &view, rows)?;
         Ok(one.map(|one| replicate_covariance(&one, self.likelihood.predictors())))
+    }
+
+    /// Returns the known standard deviations in some rows of a table. They are NaN where they are missing or not
+    /// positive, because predictions of the mean do not need them.
+    fn known_errors(&self, table: &Table, rows: &[usize]) -> Result<Vec<f64>, Error> {
+        let own = self.parsed.sd.as_ref();
+        let Some(name) = own.filter(|name| table.column(name).is_ok()) else {
+            return Ok(vec![f64::NAN; rows.len()]);
+        };
+        let all = table.numbers(name)?;
+        let known = |i: &usize| match all[*i] {
+            sd if sd > 0.0 && sd.is_finite() => sd,
+            _ => f64::NAN,
+        };
+        Ok(rows.iter().map(known).collect())
     }
 
     fn known_responses(&self, table: &Table, rows: &[usize]) -> Result<Vec<f64>, Error> {
@@ -473,13 +485,33 @@ impl TableModel {
     }
 }
 
+/// Returns the columns that are the only input of a part, with their values.
+fn inputs(
+    assembled: &Assembled,
+    table: &Table,
+    rows: &[usize],
+) -> Result<Vec<(String, Vec<f64>)>, Error> {
+    let mut inputs = Vec::new();
+    for piece in assembled.pieces().iter().filter(|p| p.is_plain()) {
+        let column = match &piece.reader {
+            Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
+            Reader::Basis(basis) if basis.inputs.len() == 1 => &basis.inputs[0].column,
+            Reader::At(Index::Line { column, .. }) => column,
+            Reader::At(Index::Times(times)) => &times.column,
+            _ => continue,
+        };
+        inputs.push((column.clone(), observed(table, column, rows)?));
+    }
+    Ok(inputs)
+}
+
 fn each(list: &[f64], times: usize) -> Vec<f64> {
     let repeated = list.iter().flat_map(|x| std::iter::repeat_n(*x, times));
     repeated.collect()
 }
 
-/// Checks that responses are in the domain of the likelihood, and that exposures and trials are positive. The message
-/// of an error gives the row.
+/// Checks that responses are in the domain of the likelihood, and that exposures, trials and standard deviations are
+/// positive. The message of an error gives the row.
 fn check_responses(
     table: &Table,
     response: &str,
@@ -490,6 +522,7 @@ fn check_responses(
     for (what, column) in [
         ("exposure", &data.exposure),
         ("number of trials", &data.trials),
+        ("standard deviation", &data.sd),
     ] {
         let bad = column.iter().flatten().position(|x| *x <= 0.0);
         if let (Some(i), Some(column)) = (bad, column) {
@@ -516,10 +549,15 @@ fn check_responses(
     Ok(())
 }
 
-fn taken(response: &str, request: &LatentSpec, spec: &Spec) -> Vec<String> {
+fn taken(response: &str, request: &LatentSpec, parsed: &Parsed, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
     taken.push(response.to_owned());
-    for name in [&request.exposure, &request.trials, &request.offset] {
+    for name in [
+        &request.exposure,
+        &request.trials,
+        &request.offset,
+        &parsed.sd,
+    ] {
         taken.extend(name.iter().cloned());
     }
     taken

@@ -71,6 +71,7 @@ impl Measure {
         };
         Observations {
             response: scaled(&data.response, self.centre),
+            sd: data.sd.as_ref().map(|sd| scaled(sd, 0.0)),
             offset: data.offset.as_ref().map(|offset| scaled(offset, 0.0)),
             ..data.clone()
         }

@@ -4,6 +4,8 @@
 mod common;
 mod kinds;
 #[cfg(feature = "latent")]
+mod known_errors;
+#[cfg(feature = "latent")]
 mod latent_tables;
 mod memory;
 mod mixture_files;

@@ -7,7 +7,7 @@
 //!
 //! | file | y given η |
 //! | --- | --- |
-//! | `gaussian`, `student_t` | numbers around η |
+//! | `gaussian`, `student_t`, `known_error` | numbers around η |
 //! | `poisson`, `negative_binomial`, `zero_inflated_poisson` | counts with mean exposure · e^η |
 //! | `bernoulli`, `binomial`, `probit` | one or several binary outcomes |
 //! | `gamma`, `exponential`, `lognormal`, `weibull` | positive numbers with mean e^η |
@@ -24,6 +24,7 @@ mod binomial;
 mod exponential;
 mod gamma;
 mod gaussian;
+mod known_error;
 mod lognormal;
 mod multinomial;
 mod negative_binomial;
@@ -45,6 +46,7 @@ use crate::{Observations, PriorDensity, SiteBound, Tail};
 
 static ROWS: &[&LikelihoodRow] = &[
     &gaussian::ROW,
+    &known_error::ROW,
     &poisson::ROW,
     &bernoulli::ROW,
     &binomial::ROW,
@@ -192,13 +194,22 @@ impl Likelihood {
         self.row.log_concave
     }
 
-    /// Returns the size of an observation, which multiplies its mean. The size is the exposure, the number of trials,
-    /// or 1.
-    pub fn size(self, exposure: f64, trials: f64) -> f64 {
+    /// Returns the size of an observation: its exposure, its number of trials, the standard deviation of its error, or
+    /// 1.
+    pub fn size(self, exposure: f64, trials: f64, sd: f64) -> f64 {
         match self.row.size {
             Size::One => 1.0,
             Size::Exposure => exposure,
             Size::Trials => trials,
+            Size::Sd => sd,
+        }
+    }
+
+    /// Returns the factor by which the size of an observation multiplies its mean.
+    pub fn factor(self, size: f64) -> f64 {
+        match self.row.size {
+            Size::Exposure | Size::Trials => size,
+            Size::One | Size::Sd => 1.0,
         }
     }
 
@@ -291,7 +302,7 @@ mod tests {
     fn densities_are_normalised() {
         for likelihood in all().filter(|l| l.categories().is_none()) {
             for eta in [-1.3, 0.4, 1.1] {
-                let size = likelihood.size(2.0, 7.0);
+                let size = likelihood.size(2.0, 7.0, 0.6);
                 let p = |y: f64| likelihood.log_density(eta, y, size).exp();
                 let most = match likelihood.response() {
                     Response::Binary => 1,
@@ -319,7 +330,7 @@ mod tests {
                 let total: f64 = (0..=most).map(|k| p(f64::from(k))).sum();
                 assert!((total - 1.0).abs() < 1e-10, "{likelihood} {total}");
                 let first: f64 = (0..=most).map(|k| f64::from(k) * p(f64::from(k))).sum();
-                let expected = size * likelihood.mean(eta);
+                let expected = likelihood.factor(size) * likelihood.mean(eta);
                 assert!(
                     (first - expected).abs() < 1e-8 * expected,
                     "{likelihood} {first} {expected}"
@@ -352,12 +363,13 @@ mod tests {
                         response: response.clone(),
                         exposure: Some(vec![2.0; n]),
                         trials: Some(vec![7.0; n]),
+                        sd: Some(vec![0.6; n]),
                         offset: None,
                     },
                 };
                 let sites = Sites::new(&model, None).unwrap();
                 for eta in [-2.1, 0.3, 1.4] {
-                    let size = likelihood.size(2.0, 7.0);
+                    let size = likelihood.size(2.0, 7.0, 0.6);
                     let minus = |eta: f64, y: f64| -likelihood.log_density(eta, y, size);
                     let values = sites.values(&vec![eta; n], &vec![0.0; n]);
                     for (value, y) in values.iter().zip(&response) {

@@ -4,7 +4,7 @@
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::special::{gauss, inv_phi, phi};
 
-use super::{Likelihood, Response};
+use super::{Likelihood, Response, Size};
 
 /// Expectations integrate over this many standard deviations on either side of a linear predictor's mean. A mass of
 /// 4e-10 lies beyond.
@@ -67,6 +67,9 @@ impl Predictive {
     fn normal(&self) -> Option<(f64, f64)> {
         match (self.likelihood.name(), self.likelihood.values().as_slice()) {
             ("gaussian", [variance]) => Some((self.mean, (self.sd * self.sd + variance).sqrt())),
+            _ if self.likelihood.sized_by() == Size::Sd => {
+                Some((self.mean, self.sd.hypot(self.size)))
+            }
             _ => None,
         }
     }

@@ -154,7 +154,7 @@ impl Response {
     }
 }
 
-/// The meaning of an observation's size, which multiplies the observation's mean.
+/// The meaning of an observation's size. Exposures and trials multiply the observation's mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Every observation has size 1.
@@ -163,6 +163,8 @@ pub enum Size {
     Exposure,
     /// The number of trials of the observation.
     Trials,
+    /// The known standard deviation of the observation's error.
+    Sd,
 }
 
 /// −log p of all observations as a function of η, with one variant for each form of site.

@@ -14,13 +14,14 @@ use super::graph::Graph;
 use super::inputs::{Covariate, Source, Units, matrix};
 use super::kernel::Shape;
 use super::pin::{Pin, hold};
-use super::read::{New, Piece, Reader, coordinates, design};
-use super::setting::Setting;
+use super::read::{Piece, Reader, Rows, coordinates, design};
+use super::setting::{self, Setting};
 use super::spec::{Call, Spec, SpecError};
 use super::spectral::Truncation;
 use super::stack::{Block, Stack};
 use super::term::{Body, Builder, Building};
 use super::terms::Known;
+use super::times::Variable;
 use crate::{Dense, Design, Error, Prior, Query};
 
 enum Kind {
@@ -282,7 +283,9 @@ fn make_stack(
         parts.push(part);
         pieces.push(building.piece);
     }
-    let (design, _) = design(&pieces, source, rows, at, true).map_err(at_source)?;
+    let design = design(&pieces, source, rows, at, None)
+        .map_err(at_source)?
+        .design;
     let mut stack = Stack::new(parts).map_err(whole)?;
     hold(&mut stack, &pieces, &design, notes).map_err(whole)?;
     Ok((Kind::Stack { stack, design }, pieces))
@@ -514,9 +517,20 @@ impl Assembled {
             }
             Kind::Stack { stack, .. } => {
                 let latents = self.pieces.last().map_or(0, |p| p.latents.end);
-                let (design, fresh) =
-                    design(&self.pieces, source, rows, latents, false).map_err(Error::Data)?;
-                Ok((Query::Rows(design), Fresh::new(fresh, &stack.roots(theta)?)))
+                let parts = stack.split(theta)?;
+                let values = (parts.iter())
+                    .map(|(part, own)| setting::values(part.settings(), own))
+                    .collect::<Result<Vec<_>, Error>>()?;
+                let law = |part: usize, distances| match parts[part].0 {
+                    Block::Field(field) => field.bridge(&values[part], distances),
+                    Block::Independent { .. } | Block::Spectral(_) => {
+                        unreachable!("only fields have times")
+                    }
+                };
+                let rows =
+                    design(&self.pieces, source, rows, latents, Some(&law)).map_err(Error::Data)?;
+                let fresh = Fresh::new(&rows, &stack.roots(theta)?);
+                Ok((Query::Rows(rows.design), fresh))
             }
         }
     }
@@ -526,11 +540,10 @@ impl Assembled {
 /// covariance of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
-    /// The effect of each row as a weighted sum of independent standard normal variables, given by their indices and
-    /// weights.
+    /// The effect of each row as a weighted sum of variables, given by their indices and weights.
     pub rows: Vec<Vec<(usize, f64)>>,
-    /// Number of standard normal variables.
-    pub variables: usize,
+    /// The variables. Those of the same row are independent.
+    pub variables: Vec<Variable>,
 }
 
 impl Fresh {
@@ -538,23 +551,44 @@ impl Fresh {
     pub fn none(rows: usize) -> Self {
         Self {
             rows: vec![Vec::new(); rows],
-            variables: 0,
+            variables: Vec::new(),
         }
     }
 
     /// Creates the effects of the new nodes of each row. For each part, `roots` contains a factor of the covariance of
-    /// a node's variables.
-    fn new(fresh: Vec<Vec<New>>, roots: &[Dense]) -> Self {
+    /// a node's variables, unless the nodes are times of a process.
+    fn new(rows: &Rows, roots: &[Dense]) -> Self {
         let mut numbers: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         let mut out = Self::none(0);
-        for own in fresh {
+        for (part, variables) in rows.times.iter().enumerate() {
+            let first = out.variables.len();
+            let nodes = 0..variables.len();
+            numbers.extend(nodes.map(|node| ((part, node), first + node)));
+            out.variables.extend(variables.iter().map(|variable| {
+                Variable {
+                    earlier: variable
+                        .earlier
+                        .map(|(node, factor)| (first + node, factor)),
+                    ..*variable
+                }
+            }));
+        }
+        for own in &rows.new {
             let mut weights = Vec::new();
             for (part, node, factors) in own {
-                let root = &roots[part];
-                let first = *numbers.entry((part, node)).or_insert(out.variables);
-                out.variables = out.variables.max(first + root.cols);
+                if !rows.times[*part].is_empty() {
+                    weights.push((numbers[&(*part, *node)], factors[0]));
+                    continue;
+                }
+                let root = &roots[*part];
+                let next = out.variables.len();
+                let first = *numbers.entry((*part, *node)).or_insert(next);
+                if first == next {
+                    let independent = Variable::independent(1.0);
+                    out.variables.extend(vec![independent; root.cols]);
+                }
                 for j in 0..root.cols {
-                    let column = root.col(j).iter().zip(&factors);
+                    let column = root.col(j).iter().zip(factors);
                     weights.push((first + j, column.map(|(l, x)| l * x).sum()));
                 }
             }
@@ -565,8 +599,24 @@ impl Fresh {
 
     /// Computes the variance that the effects add to each row.
     pub fn added(&self) -> Vec<f64> {
-        let squares = |own: &Vec<(usize, f64)>| own.iter().map(|(_, w)| w * w).sum();
+        let mut variances: Vec<f64> = Vec::with_capacity(self.variables.len());
+        for variable in &self.variables {
+            let earlier = variable.earlier.map(|(at, w)| w * w * variances[at]);
+            variances.push(variable.sd * variable.sd + earlier.unwrap_or(0.0));
+        }
+        let squares =
+            |own: &Vec<(usize, f64)>| own.iter().map(|(at, w)| w * w * variances[*at]).sum();
         self.rows.iter().map(squares).collect()
+    }
+
+    /// Computes the variables from standard normal numbers, one for each variable.
+    pub fn values(&self, normals: &[f64]) -> Vec<f64> {
+        let mut values: Vec<f64> = Vec::with_capacity(normals.len());
+        for (variable, z) in self.variables.iter().zip(normals) {
+            let earlier = variable.earlier.map(|(at, w)| w * values[at]);
+            values.push(variable.sd * z + earlier.unwrap_or(0.0));
+        }
+        values
     }
 }
 

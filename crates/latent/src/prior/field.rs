@@ -1,5 +1,6 @@
 //! Gaussian Markov random fields. A field has the precision `Q(θ) = Σ_k c_k(θ) S_k`, where the sparse matrices S_k do
-//! not depend on θ and share one sparsity pattern.
+//! not depend on θ and share one sparsity pattern. The entries of the Ornstein–Uhlenbeck process are other functions of
+//! θ.
 //!
 //! | family | Q | θ | null space |
 //! | --- | --- | --- | --- |
@@ -9,6 +10,7 @@
 //! | BYM2 | unstructured part and scaled ICAR, joined | precision τ, share φ | the level of each component |
 //! | given | τ S, S from a file | precision τ | none; the level of each component where its rows add up to 0 |
 //! | AR(1) | stationary, variance σ² | ρ, variance | none |
+//! | Ornstein–Uhlenbeck | AR(1) in continuous time | ρ, variance | none |
 //! | correlated effects of groups | I ⊗ Σ⁻¹ | variances, partial correlations | none |
 //! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
 //!
@@ -20,8 +22,11 @@ use std::sync::Arc;
 
 use super::distribution::Distribution;
 use super::graph::{Graph, Lattice};
+use super::ornstein;
 use super::setting::{self, Setting};
 use super::terms::Hyper;
+use super::times::Bridge;
+use super::walk::Walk;
 use crate::linear::Geometry;
 use crate::{
     Covariance, CovarianceSensitivity, Curve, Dense, Design, Error, LatentModel, Likelihood,
@@ -38,6 +43,8 @@ pub(super) enum FieldKind {
     Bym2 { nodes: f64, scaled: Box<Field> },
     /// The terms are the identity, the identity without the two ends, and the adjacency matrix of the path.
     Ar1 { nodes: f64 },
+    /// The precision is tridiagonal, and its entries depend on the distances between neighbouring nodes.
+    Ornstein { gaps: Vec<f64> },
     /// Each term is one element of the precision matrix of a group, repeated for all groups.
     Correlated { groups: f64, size: usize },
     /// The terms are I, R and R².
@@ -45,32 +52,6 @@ pub(super) enum FieldKind {
         nodes: f64,
         eigenvalues: Option<Vec<f64>>,
     },
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Walk {
-    order: i32,
-    nodes: usize,
-    cyclic: bool,
-}
-
-impl Walk {
-    /// Computes the logarithm of the product of the non-zero eigenvalues of DᵀD, which equals |DDᵀ|.
-    fn log_determinant(self) -> f64 {
-        let n = self.nodes as f64;
-        match (self.order, self.cyclic) {
-            (1, false) => n.ln(),
-            (order, true) => f64::from(2 * order) * n.ln(),
-            _ => (n * n * (n * n - 1.0) / 12.0).ln(),
-        }
-    }
-
-    fn field(self, precision: Option<f64>) -> Result<Field, Error> {
-        match self.order {
-            1 => Field::rw1(self.nodes, self.cyclic, precision),
-            _ => Field::rw2(self.nodes, self.cyclic, precision),
-        }
-    }
 }
 
 const SHORT_WALK: usize = 100;
@@ -95,7 +76,7 @@ pub struct Field {
     constant: f64,
 }
 
-type Triplets = Vec<(usize, usize, f64)>;
+pub(super) type Triplets = Vec<(usize, usize, f64)>;
 
 /// The smallest share 1 − φ of the unstructured part of BYM2. Entries of the precision are of the order of 1/(1 − φ) and
 /// cancel to numbers of order 1, so at this share the evidence has an error of about 1e-7 per node.
@@ -111,7 +92,7 @@ const SMALL_SHARES: usize = 6;
 /// A row sum of a user's matrix counts as 0 if its relative size is below this value.
 const FLAT: f64 = 1e-12;
 
-fn laplacian(graph: &Graph) -> Triplets {
+pub(super) fn laplacian(graph: &Graph) -> Triplets {
     let mut entries = Vec::new();
     for i in 0..graph.nodes() {
         let list = graph.neighbours(i);
@@ -121,7 +102,7 @@ fn laplacian(graph: &Graph) -> Triplets {
     entries
 }
 
-fn levels(graph: &Graph) -> Dense {
+pub(super) fn levels(graph: &Graph) -> Dense {
     let (label, count) = graph.components();
     let mut sizes = vec![0; count];
     label.iter().for_each(|c| sizes[*c] += 1);
@@ -142,7 +123,7 @@ fn levels(graph: &Graph) -> Dense {
     null
 }
 
-fn add_square(entries: &mut Triplets, weight: f64, difference: &[(usize, f64)]) {
+pub(super) fn add_square(entries: &mut Triplets, weight: f64, difference: &[(usize, f64)]) {
     for (i, a) in difference {
         for (j, b) in difference {
             entries.push((*i, *j, weight * a * b));
@@ -174,61 +155,6 @@ impl Field {
             precision,
             None,
         )
-    }
-
-    /// Returns a first-order random walk along a path or a ring of nodes.
-    ///
-    /// # Errors
-    /// Fails if a path has fewer than two nodes or a ring fewer than three.
-    pub fn rw1(nodes: usize, cyclic: bool, precision: Option<f64>) -> Result<Self, Error> {
-        let least = if cyclic { 3 } else { 2 };
-        if nodes < least {
-            return Err(Error::Prior(format!(
-                "a random walk needs at least {least} nodes, but there are {nodes}"
-            )));
-        }
-        let graph = Graph::path(nodes, cyclic);
-        let walk = Walk {
-            order: 1,
-            nodes,
-            cyclic,
-        };
-        Self::scaled(
-            nodes,
-            laplacian(&graph),
-            levels(&graph),
-            precision,
-            Some(walk),
-        )
-    }
-
-    /// Returns a second-order random walk along a path or a ring of nodes.
-    ///
-    /// # Errors
-    /// Fails if a path has fewer than three nodes or a ring fewer than four.
-    pub fn rw2(nodes: usize, cyclic: bool, precision: Option<f64>) -> Result<Self, Error> {
-        let least = if cyclic { 4 } else { 3 };
-        if nodes < least {
-            return Err(Error::Prior(format!(
-                "second differences need at least {least} nodes, but there are {nodes}"
-            )));
-        }
-        let mut entries = Vec::new();
-        let centres = if cyclic { 0..nodes } else { 1..nodes - 1 };
-        for i in centres {
-            let (before, after) = ((i + nodes - 1) % nodes, (i + 1) % nodes);
-            add_square(&mut entries, 1.0, &[(before, 1.0), (i, -2.0), (after, 1.0)]);
-        }
-        let null = Dense::from_fn(nodes, if cyclic { 1 } else { 2 }, |i, j| match j {
-            0 => 1.0,
-            _ => i as f64 - (nodes - 1) as f64 / 2.0,
-        });
-        let walk = Walk {
-            order: 2,
-            nodes,
-            cyclic,
-        };
-        Self::scaled(nodes, entries, null, precision, Some(walk))
     }
 
     /// Returns the discrete thin-plate field on a grid. It penalises second differences along both axes and the mixed
@@ -315,7 +241,7 @@ impl Field {
         Self::scaled(nodes, entries, null, precision, None)
     }
 
-    fn scaled(
+    pub(super) fn scaled(
         nodes: usize,
         entries: Triplets,
         null: Dense,
@@ -333,7 +259,7 @@ impl Field {
             constant: 0.0,
         };
         field.constant = match walk {
-            Some(walk) => walk.log_determinant(),
+            Some(walk) => walk.log_determinant,
             None => field.log_determinant()?,
         };
         Ok(field)
@@ -660,6 +586,7 @@ impl Field {
                     )),
                 }
             }
+            FieldKind::Ornstein { .. } => unreachable!("its precision is not a sum of terms"),
             FieldKind::Correlated { groups, size } => {
                 super::correlated::coefficients(*groups, *size, values)
             }
@@ -721,6 +648,21 @@ impl Field {
         self.null_space.as_ref()
     }
 
+    /// Returns the distribution of the field at a time, given the field at the distances before and after it.
+    ///
+    /// # Panics
+    /// Panics if the field is not a Markov process in continuous time.
+    pub(super) fn bridge(&self, values: &[f64], distances: [Option<f64>; 2]) -> Bridge {
+        match &self.family {
+            FieldKind::Ornstein { .. } => ornstein::bridge(values[0], values[1], distances),
+            FieldKind::Scaled {
+                walk: Some(Walk { order: 1, .. }),
+                ..
+            } => Bridge::brownian(1.0 / values[0], distances),
+            _ => unreachable!("only these processes have rows at new times"),
+        }
+    }
+
     /// Returns how many of the latent variables rows can refer to. For BYM2 it is the first half, and for other fields
     /// all of them.
     pub(super) fn read(&self) -> usize {
@@ -731,18 +673,16 @@ impl Field {
     }
 
     /// Computes the generalised variance at a precision of 1, which is the geometric mean of the marginal variances
-    /// (Sørbye and Rue 2014). For intrinsic fields it excludes the flat directions.
+    /// (Sørbye and Rue 2014). For intrinsic fields it excludes the flat directions. For a long walk it is that of an
+    /// evenly spaced walk over the same distance.
     pub fn spread(&self) -> Result<f64, Error> {
         match &self.family {
             FieldKind::Scaled {
                 walk: Some(walk), ..
             } if walk.nodes > SHORT_WALK => {
-                let short = Walk {
-                    nodes: SHORT_WALK,
-                    ..*walk
-                };
-                let longer = walk.nodes as f64 / SHORT_WALK as f64;
-                Ok(short.field(None)?.spread()? * longer.powi(2 * walk.order - 1))
+                let longer = walk.length / SHORT_WALK as f64;
+                let short = walk.shortened(SHORT_WALK)?;
+                Ok(short.spread()? * longer.powi(2 * walk.order - 1))
             }
             FieldKind::Scaled { .. } => {
                 Ok(super::scaling::factors(self, &vec![0; self.len()], 1)?[0])
@@ -762,6 +702,9 @@ impl Field {
         match (hyper.name, given) {
             ("precision", None | Some(Distribution::Tail { .. })) => {
                 Ok(stated.of_multiple(self.spread()?.sqrt()))
+            }
+            ("rho", _) if matches!(self.family, FieldKind::Ornstein { .. }) => {
+                Ok(PriorDensity::Positive(Box::new(stated)))
             }
             ("phi", Some(Distribution::Density(density))) => Ok(density),
             ("phi", given) => {
@@ -857,20 +800,27 @@ impl Prior for Field {
                 "the share `phi` of `bym2` is 1 up to rounding".to_owned(),
             ));
         }
-        let coefficients = self.coefficients(&values);
         let mut matrix = self.pattern.clone();
-        matrix.value.fill(0.0);
-        for (c, term) in coefficients.value.iter().zip(&self.terms) {
-            for (q, s) in matrix.value.iter_mut().zip(term) {
-                *q += c * s;
+        let log_determinant = if let FieldKind::Ornstein { gaps } = &self.family {
+            let entries = ornstein::entries(gaps, values[0], values[1]);
+            matrix.value = entries.value;
+            Some(entries.log_determinant.0)
+        } else {
+            let coefficients = self.coefficients(&values);
+            matrix.value.fill(0.0);
+            for (c, term) in coefficients.value.iter().zip(&self.terms) {
+                for (q, s) in matrix.value.iter_mut().zip(term) {
+                    *q += c * s;
+                }
             }
-        }
+            coefficients.log_determinant.map(|(value, _)| value)
+        };
         Ok(Structure {
             mean: vec![0.0; self.len()],
             covariance: Covariance::Precision(Precision {
                 matrix,
                 null_space: self.null_space(&values),
-                log_determinant: coefficients.log_determinant.map(|(value, _)| value),
+                log_determinant,
             }),
         })
     }
@@ -887,15 +837,20 @@ impl Prior for Field {
         let Ok(values) = setting::values(&self.settings, theta) else {
             return failed();
         };
+        let through = |term: &Vec<f64>| -> f64 {
+            let products: Vec<f64> = term.iter().zip(value).map(|(s, g)| s * g).collect();
+            jensen_math::sum::pairwise_sum(&products)
+        };
+        if let FieldKind::Ornstein { gaps } = &self.family {
+            let entries = ornstein::entries(gaps, values[0], values[1]);
+            let each = entries.slope.iter().zip(entries.log_determinant.1);
+            let all: Vec<f64> = each
+                .map(|(slope, by_log)| through(slope) + log_determinant * by_log)
+                .collect();
+            return setting::free_only(&self.settings, &all);
+        }
         let coefficients = self.coefficients(&values);
-        let by_term: Vec<f64> = self
-            .terms
-            .iter()
-            .map(|term| {
-                let products: Vec<f64> = term.iter().zip(value).map(|(s, g)| s * g).collect();
-                jensen_math::sum::pairwise_sum(&products)
-            })
-            .collect();
+        let by_term: Vec<f64> = self.terms.iter().map(through).collect();
         let all: Vec<f64> = coefficients
             .slope
             .iter()

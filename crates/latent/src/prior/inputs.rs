@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::graph::{Graph, Lattice};
+use super::times::{Apart, Times};
 use crate::{Dense, Sparse};
 
 /// The columns of a table that have no other role.
@@ -132,6 +133,8 @@ pub enum Index {
         /// Whether a row between two nodes is interpolated linearly. If it is not, every row must be at a node.
         interpolated: bool,
     },
+    /// Nodes at the values of a numeric column.
+    Times(Times),
     /// One node per distinct value of a column.
     Groups {
         /// The column.
@@ -160,37 +163,45 @@ pub enum Index {
     },
 }
 
-const LINE: f64 = 100_000.0;
-const SPARSE: f64 = 30.0;
-
 /// A row counts as being at a node if the distance between them is at most this many steps. The tolerance allows for
 /// rounded values in files.
 const AT_NODE: f64 = 1e-6;
 
+/// Returns the node at a position, which is measured in steps from the first node. Returns `None` between nodes.
+fn at_node(position: f64) -> Option<f64> {
+    let nearest = position.round();
+    let away = (position - nearest).abs() > AT_NODE * nearest.abs().max(1.0);
+    (!away).then_some(nearest)
+}
+
+/// The rules for the nodes of a process over a numeric column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Between {
-    /// A row between two nodes is an error, because the correlation over a whole step does not determine the
-    /// correlation over a part of it.
-    Refused,
-    Interpolated {
-        most: usize,
-        /// The number of nodes to use if the smallest distance would require more than `most` nodes.
-        instead: usize,
-    },
+pub(super) struct Spacing {
+    /// The largest number of evenly spaced nodes.
+    pub(super) most: usize,
+    /// Whether a row between two evenly spaced nodes is interpolated linearly. If it is not, such a row is an error.
+    pub(super) interpolated: bool,
+    /// The nodes to use if evenly spaced nodes would be too many, or if rows are between them. `None` if the process
+    /// exists only on evenly spaced nodes.
+    pub(super) otherwise: Option<Apart>,
 }
 
 impl Index {
-    /// Returns evenly spaced nodes from the smallest to the largest value of the column. The step is the smallest
-    /// distance between two distinct values. The user may set both ends and the step instead. With interpolation, the
-    /// step is longer if there would be too many nodes, and the returned note reports this.
+    /// Returns nodes from the smallest to the largest value of the column, unless the user sets the ends.
+    ///
+    /// Evenly spaced nodes are as far apart as the closest values. If values lie between them, or if there would be too
+    /// many of them, the nodes are at the values. If the user sets a step, nodes that interpolate rows are this far
+    /// apart, and other nodes measure hyperparameters in this step.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
         rows: &[usize],
         [from, to, step]: [Option<f64>; 3],
-        between: Between,
-    ) -> Result<(Self, Option<String>), String> {
-        let mut values = complete(source, column, rows)?;
+        spacing: Spacing,
+    ) -> Result<Self, String> {
+        let mut own = complete(source, column, rows)?;
+        own.sort_by(f64::total_cmp);
+        let mut values = own.clone();
         values.extend(from.iter().chain(&to));
         values.sort_by(f64::total_cmp);
         let (Some(least), Some(most)) = (values.first(), values.last()) else {
@@ -213,57 +224,50 @@ impl Index {
                 step
             }
         };
-        let count = |step: f64| (to - from) / step + 1.5;
-        let (mut step, is_given) = match step {
-            Some(step) => (step, true),
-            None if smallest.is_finite() => (whole(smallest), false),
-            None => (1.0, false),
+        let given = step;
+        let step = match step {
+            Some(step) => step,
+            None if smallest.is_finite() => whole(smallest),
+            None => 1.0,
         };
-        let mut note = None;
-        match between {
-            Between::Interpolated { most, instead } if count(step).floor() > most as f64 => {
-                if is_given {
-                    return Err(format!(
-                        "{:.0} nodes from {from} to {to} by {step} are more than {most}, beyond which double \
-                         precision cannot resolve their differences; choose a longer `step` (rows between \
-                         nodes are interpolated)",
-                        count(step).floor()
-                    ));
-                }
-                let wanted = count(step).floor();
-                step = (to - from) / (instead - 1) as f64;
-                note = Some(format!(
-                    "the fit interpolates `{column}` linearly between {instead} nodes, {step:.4} apart: the \
-                     closest values differ by {smallest:.3e}, which would need {wanted:.0} nodes; set `step` \
-                     for another distance"
-                ));
+        let found = (to - from) / step + 1.5;
+        let too_many = found.floor() > spacing.most as f64;
+        let own_nodes = given.is_some() && spacing.interpolated;
+        if let Some(apart) = spacing.otherwise.filter(|_| !own_nodes && step > 0.0) {
+            let inside = values.iter().filter(|x| (from..=to).contains(*x));
+            let away = |x: &f64| at_node((x - from) / step).is_none();
+            if too_many || inside.into_iter().any(away) {
+                let times = Times::new(column, &own, [from, to], given, apart)?;
+                return Ok(Self::Times(times));
             }
-            Between::Refused if !is_given && count(step) > LINE.max(SPARSE * rows.len() as f64) => {
-                return Err(format!(
-                    "the closest values of `{column}` between {from} and {to} differ by {step:.3e}, which \
-                     would need {:.0} evenly spaced nodes for {} rows; round the column, or set `step`",
-                    count(step),
-                    rows.len()
-                ));
-            }
-            _ => {}
+        } else if too_many && own_nodes {
+            return Err(format!(
+                "{:.0} nodes from {from} to {to} by {step} are more than {}, beyond which double precision \
+                 cannot resolve their differences; choose a longer `step` (rows between nodes are interpolated)",
+                found.floor(),
+                spacing.most
+            ));
+        } else if too_many && given.is_none() {
+            return Err(format!(
+                "the closest values of `{column}` between {from} and {to} differ by {step:.3e}, which would \
+                 need {found:.0} evenly spaced nodes for {} rows; round the column, or set `step`",
+                rows.len()
+            ));
         }
-        let found = count(step);
         if !(step > 0.0 && (1.0..1e8).contains(&found)) {
             return Err(format!(
                 "there are no nodes, or too many, from {from} to {to} by {step}; set `from`, `to` and `step`"
             ));
         }
-        let interpolated = between != Between::Refused;
-        let short = interpolated && from + step * (found.floor() - 1.0) < to - AT_NODE * step;
-        let line = Self::Line {
+        let short =
+            spacing.interpolated && from + step * (found.floor() - 1.0) < to - AT_NODE * step;
+        Ok(Self::Line {
             column: column.to_owned(),
             from,
             step,
             nodes: found as usize + usize::from(short),
-            interpolated,
-        };
-        Ok((line, note))
+            interpolated: spacing.interpolated,
+        })
     }
 
     /// Returns, for each row of an interpolated line, the node before the row and the weight of the node after it.
@@ -273,25 +277,27 @@ impl Index {
         source: &dyn Source,
         rows: &[usize],
     ) -> Result<Option<Vec<(usize, f64)>>, String> {
-        let Self::Line {
-            column,
-            from,
-            step,
-            interpolated: true,
-            ..
-        } = self
-        else {
-            return Ok(None);
+        let weights: Vec<(usize, f64)> = match self {
+            Self::Times(times) => times.weights(source, rows)?,
+            Self::Line {
+                column,
+                from,
+                step,
+                interpolated: true,
+                ..
+            } => {
+                let nodes = self.find(source, rows)?;
+                let numbers = complete(source, column, rows)?;
+                let each = nodes.iter().zip(&numbers);
+                each.map(|(node, x)| {
+                    let node = node.unwrap_or_default();
+                    let weight = (x - from) / step - node as f64;
+                    (node, if weight < AT_NODE { 0.0 } else { weight })
+                })
+                .collect()
+            }
+            _ => return Ok(None),
         };
-        let nodes = self.find(source, rows)?;
-        let numbers = complete(source, column, rows)?;
-        let weights: Vec<(usize, f64)> = (nodes.iter().zip(&numbers))
-            .map(|(node, x)| {
-                let node = node.unwrap_or_default();
-                let weight = (x - from) / step - node as f64;
-                (node, if weight < AT_NODE { 0.0 } else { weight })
-            })
-            .collect();
         Ok(weights.iter().any(|(_, w)| *w > 0.0).then_some(weights))
     }
 
@@ -299,6 +305,7 @@ impl Index {
     pub fn nodes(&self) -> usize {
         match self {
             Self::Rows { nodes } | Self::Line { nodes, .. } | Self::Regions { nodes, .. } => *nodes,
+            Self::Times(times) => times.nodes.len(),
             Self::Groups { levels, .. } => levels.len(),
             Self::Cells { lattice, .. } => lattice.nodes(),
         }
@@ -359,10 +366,9 @@ impl Index {
                 (numbers.iter().zip(rows))
                     .map(|(x, row)| {
                         let position = (x - from) / step;
-                        let nearest = position.round();
-                        let away = (position - nearest).abs() > AT_NODE * nearest.abs().max(1.0);
+                        let away = at_node(position).is_none();
                         // A row between two nodes is assigned to the node before it.
-                        let node = if away { position.floor() } else { nearest };
+                        let node = at_node(position).unwrap_or_else(|| position.floor());
                         if away && !interpolated {
                             Err(format!(
                                 "row {} has `{column}` = {x}, which is not among the evenly spaced nodes \
@@ -382,6 +388,7 @@ impl Index {
                     })
                     .collect()
             }
+            Self::Times(times) => times.find(source, rows),
             Self::Groups { column, levels } => {
                 let words = complete_words(source, column, rows)?;
                 Ok(words.iter().map(|word| levels.binary_search(word).ok()).collect())

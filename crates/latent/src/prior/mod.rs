@@ -9,6 +9,9 @@
 //! | `basis` | the functions |
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
+//! | `walk` | random walks over even and uneven distances |
+//! | `ornstein` | the autoregression in continuous time |
+//! | `times` | nodes at the values of a column; processes at new times |
 //! | `correlated` | correlated effects of groups |
 //! | `scaling` | the scale at which an intrinsic field has a generalised variance of 1 |
 //! | `stack` | independent parts with concatenated latent variables |
@@ -35,6 +38,7 @@ mod gp;
 mod graph;
 mod inputs;
 mod kernel;
+mod ornstein;
 mod pin;
 mod read;
 mod replicated;
@@ -45,6 +49,8 @@ mod spectral;
 mod stack;
 mod term;
 mod terms;
+mod times;
+mod walk;
 
 pub use assemble::{Assembled, Fresh, Level, assemble, named_columns};
 pub use basis::Basis;
@@ -64,3 +70,4 @@ pub use spec::{Call, Named, Spec, SpecError, Word};
 pub use spectral::{Spectral, Truncation};
 pub use stack::{Block, Stack};
 pub use terms::{DEVIATION, TERMS, Term};
+pub use times::{Times, Variable};

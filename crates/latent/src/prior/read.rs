@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::basis::Basis;
 use super::by::{self, Factors};
 use super::inputs::{Covariate, Index, Source, fill, matrix};
+use super::times::{Bridge, Bridged, Variable};
 use crate::{Dense, Design, Sparse};
 
 /// Says how a row refers to the latent variables of a part.
@@ -101,48 +102,130 @@ pub(super) fn coordinates(
 /// of the node within the piece, and the factors by which the row multiplies the node's variables.
 pub(super) type New = (usize, usize, Vec<f64>);
 
-/// Returns the design, which maps the pieces' latent variables to the rows, and the new nodes of each row. Rows of the
-/// same new group share a node.
+/// How rows refer to the latent variables of a prior and to new variables.
+pub(super) struct Rows {
+    /// The map from the pieces' latent variables to the rows.
+    pub(super) design: Design,
+    /// The new nodes of each row. Rows of the same new group share a node.
+    pub(super) new: Vec<Vec<New>>,
+    /// The variables at new times of each piece.
+    pub(super) times: Vec<Vec<Variable>>,
+}
+
+/// The distribution of a piece's process at a time, given the process at the distances before and after it.
+pub(super) type Law<'a> = &'a dyn Fn(usize, [Option<f64>; 2]) -> Bridge;
+
+/// How the rows refer to the nodes of a piece.
+enum Columns {
+    Index(Vec<Result<usize, usize>>),
+    Between(Vec<(usize, f64)>),
+    Bridged(Bridged),
+    Values(Dense),
+}
+
+impl Columns {
+    fn of(
+        number: usize,
+        piece: &Piece,
+        source: &dyn Source,
+        rows: &[usize],
+        law: Option<Law<'_>>,
+    ) -> Result<Self, String> {
+        let n = rows.len();
+        Ok(match (&piece.reader, law) {
+            (Reader::Own, None) => Self::Index((0..n).map(Ok).collect()),
+            (Reader::Own, Some(_)) => Self::Index((0..n).map(Err).collect()),
+            (Reader::At(Index::Times(times)), Some(law)) if !times.interpolated => {
+                let law = |distances| law(number, distances);
+                Self::Bridged(times.bridged(source, rows, &law)?)
+            }
+            (Reader::At(index), _) => match index.between(source, rows)? {
+                Some(weights) => Self::Between(weights),
+                None => Self::Index(index.positions(source, rows)?),
+            },
+            (Reader::Covariates(list), _) => Self::Values(matrix(list, source, rows)?),
+            (Reader::Basis(basis), _) => Self::Values(basis.values(source, rows)?),
+            (Reader::Common, _) => Self::Index(vec![Ok(0); n]),
+            (Reader::Inputs(_) | Reader::Given { .. }, _) => {
+                unreachable!("only processes have inputs")
+            }
+        })
+    }
+
+    /// Returns the new node of a row.
+    fn new(&self, row: usize) -> Option<usize> {
+        match self {
+            Self::Index(list) => list[row].err(),
+            Self::Bridged(bridged) => bridged.new[row],
+            Self::Between(_) | Self::Values(_) => None,
+        }
+    }
+
+    /// Returns the rows and weights of each of the `nodes`.
+    fn entries(self, nodes: usize) -> Vec<Vec<(usize, f64)>> {
+        let mut entries_of = vec![Vec::new(); nodes];
+        match self {
+            Self::Values(values) => {
+                for (j, entries) in entries_of.iter_mut().enumerate() {
+                    entries.extend(values.col(j).iter().copied().enumerate());
+                }
+            }
+            Self::Between(list) => {
+                for (i, (node, weight)) in list.into_iter().enumerate() {
+                    entries_of[node].push((i, 1.0 - weight));
+                    if weight > 0.0 {
+                        entries_of[node + 1].push((i, weight));
+                    }
+                }
+            }
+            Self::Bridged(bridged) => {
+                for (i, known) in bridged.known.into_iter().enumerate() {
+                    for (node, weight) in known {
+                        entries_of[node].push((i, weight));
+                    }
+                }
+            }
+            Self::Index(list) => {
+                for (i, node) in list.iter().enumerate() {
+                    if let Ok(node) = node {
+                        entries_of[*node].push((i, 1.0));
+                    }
+                }
+            }
+        }
+        entries_of
+    }
+}
+
+/// Returns the design and the new nodes of rows. `law` is given for the rows of another table than that of the fit.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
     rows: &[usize],
     latents: usize,
-    old: bool,
-) -> Result<(Design, Vec<Vec<New>>), String> {
-    enum Columns {
-        Index(Vec<Result<usize, usize>>),
-        Between(Vec<(usize, f64)>),
-        Values(Dense),
-    }
+    law: Option<Law<'_>>,
+) -> Result<Rows, String> {
     let n = rows.len();
+    let mut out = Rows {
+        design: Design::Identity,
+        new: vec![Vec::new(); n],
+        times: vec![Vec::new(); pieces.len()],
+    };
     if let Some(w) = dense(pieces, source, rows, latents)? {
-        return Ok((Design::Dense(Arc::new(w)), vec![Vec::new(); n]));
+        out.design = Design::Dense(Arc::new(w));
+        return Ok(out);
     }
-    let mut fresh = vec![Vec::new(); n];
     let mut blocks = Vec::with_capacity(pieces.len());
     for (number, piece) in pieces.iter().enumerate() {
-        let columns = match &piece.reader {
-            Reader::Own if old => Columns::Index((0..n).map(Ok).collect()),
-            Reader::Own => Columns::Index((0..n).map(Err).collect()),
-            Reader::At(index) => match index.between(source, rows)? {
-                Some(weights) => Columns::Between(weights),
-                None => Columns::Index(index.positions(source, rows)?),
-            },
-            Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
-            Reader::Basis(basis) => Columns::Values(basis.values(source, rows)?),
-            Reader::Common => Columns::Index(vec![Ok(0); n]),
-            Reader::Inputs(_) | Reader::Given { .. } => {
-                unreachable!("only processes have inputs")
-            }
-        };
+        let mut columns = Columns::of(number, piece, source, rows, law)?;
         let factors = by::values(&piece.factors, source, rows)?;
-        if let Columns::Index(list) = &columns {
-            for (row, position) in list.iter().enumerate() {
-                let at = |factor: &Option<Vec<f64>>| factor.as_ref().map_or(1.0, |x| x[row]);
-                let new = |new| (number, new, factors.iter().map(at).collect());
-                fresh[row].extend(position.err().map(new));
-            }
+        for (row, own) in out.new.iter_mut().enumerate() {
+            let at = |factor: &Option<Vec<f64>>| factor.as_ref().map_or(1.0, |x| x[row]);
+            let new = |new| (number, new, factors.iter().map(at).collect());
+            own.extend(columns.new(row).map(new));
+        }
+        if let Columns::Bridged(bridged) = &mut columns {
+            out.times[number] = std::mem::take(&mut bridged.variables);
         }
         blocks.push((columns, factors));
     }
@@ -151,12 +234,10 @@ pub(super) fn design(
         && let Ok(select) = list.iter().copied().collect::<Result<Vec<usize>, usize>>()
     {
         let identity = select.len() == latents && select.iter().enumerate().all(|(i, l)| i == *l);
-        let design = if identity {
-            Design::Identity
-        } else {
-            Design::Select(select)
-        };
-        return Ok((design, fresh));
+        if !identity {
+            out.design = Design::Select(select);
+        }
+        return Ok(out);
     }
     let mut sparse = Sparse {
         rows: n,
@@ -166,30 +247,7 @@ pub(super) fn design(
         value: Vec::new(),
     };
     for ((block, factors), piece) in blocks.into_iter().zip(pieces) {
-        let mut entries_of = vec![Vec::new(); piece.nodes()];
-        match block {
-            Columns::Values(values) => {
-                for (j, entries) in entries_of.iter_mut().enumerate() {
-                    entries.extend(values.col(j).iter().copied().enumerate());
-                }
-            }
-            Columns::Between(list) => {
-                for (i, (node, weight)) in list.into_iter().enumerate() {
-                    entries_of[node].push((i, 1.0 - weight));
-                    if weight > 0.0 {
-                        entries_of[node + 1].push((i, weight));
-                    }
-                }
-            }
-            Columns::Index(list) => {
-                for (i, node) in list.iter().enumerate() {
-                    if let Ok(node) = node {
-                        entries_of[*node].push((i, 1.0));
-                    }
-                }
-            }
-        }
-        for entries in entries_of {
+        for entries in block.entries(piece.nodes()) {
             for factor in &factors {
                 for (i, weight) in &entries {
                     let x = weight * factor.as_ref().map_or(1.0, |factor| factor[*i]);
@@ -202,7 +260,8 @@ pub(super) fn design(
             }
         }
     }
-    Ok((Design::Sparse(sparse), fresh))
+    out.design = Design::Sparse(sparse);
+    Ok(out)
 }
 
 /// Returns the dense design of covariates and common levels. Returns `None` if there are other parts. Also returns

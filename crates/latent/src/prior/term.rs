@@ -7,33 +7,57 @@ use super::correlated::{pairs, partial_prior};
 use super::distribution::Distribution;
 use super::field::Field;
 use super::graph::{Graph, Lattice};
-use super::inputs::{Between, Covariate, Index, Source, Units, complete, complete_words};
+use super::inputs::{Covariate, Index, Source, Spacing, Units, complete, complete_words};
 use super::kernel::{KernelRow, Shape};
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;
 use super::spectral::Spectral;
 use super::terms::Known;
+use super::times::Apart;
 use crate::linear::narrow::root_of;
 use crate::model::symmetric;
-use crate::{Error, PriorDensity};
+use crate::{Error, PriorDensity, Range};
 
-/// Limits on the number of nodes of a second-order walk. The precision of a walk of n nodes with standard deviation s
-/// has entries up to 6 · 0.0017 n³ / s², where 0.0017 n³ is the generalised variance of the structure matrix. Rounding
+/// The nodes of a second-order walk. The precision of a walk of n evenly spaced nodes with standard deviation s has
+/// entries up to 6 · 0.0017 n³ / s², where 0.0017 n³ is the generalised variance of the structure matrix. Rounding
 /// errors in these entries can hide the information that a row contributes. For s = 1 and 10 000 nodes, the errors are
-/// 2e-6 of this information. For 30 000 nodes they are 6e-5, and the duality gap no longer reaches its tolerance. If a
-/// column would need more nodes, the walk has 2 000 nodes and is interpolated between them. Such a walk follows any
-/// smooth curve and allows standard deviations s as small as 0.003.
-const RW2: Between = Between::Interpolated {
+/// 2e-6 of this information. For 30 000 nodes they are 6e-5, and the duality gap no longer reaches its tolerance.
+/// Uneven nodes are therefore at least a 10 000th of the range apart, and rows between them are interpolated.
+const RW2: Spacing = Spacing {
     most: 10_000,
-    instead: 2_000,
+    interpolated: true,
+    otherwise: Some(Apart {
+        share: 1e-4,
+        interpolated: true,
+    }),
 };
 
-/// Limits on the number of nodes of a first-order walk. The entries of its precision grow only in proportion to n, so
-/// rounding is not a concern, and the limits only bound the cost.
-const RW1: Between = Between::Interpolated {
+/// The nodes of a first-order walk. With n nodes at random times, the entries of its precision are up to n² times those
+/// of evenly spaced nodes. For values that are 3e-11 of the range apart, the entries times the variance of the walk are
+/// 1e10, as in a second-order walk of 10 000 nodes, so closer values share a node. The walk changes by 5e-6 of its
+/// standard deviation over this distance.
+const RW1: Spacing = Spacing {
     most: 100_000,
-    instead: 100_000,
+    interpolated: true,
+    otherwise: CLOSE,
+};
+
+const CLOSE: Option<Apart> = Some(Apart {
+    share: 3e-11,
+    interpolated: false,
+});
+
+const AR1: Spacing = Spacing {
+    most: 100_000,
+    interpolated: false,
+    otherwise: CLOSE,
+};
+
+const RING: Spacing = Spacing {
+    most: 100_000,
+    interpolated: false,
+    otherwise: None,
 };
 
 pub(super) struct Building {
@@ -302,8 +326,17 @@ impl Builder<'_, '_> {
                 )
                 .map_err(|e| self.known.error(&self.known.call.name.span, e.to_string()))?;
             let own = &mut field.settings_mut()[i];
+            if let (Range::Between(low, high), Some(named)) = (own.range, self.known.named(name))
+                && !(low < stated.value && stated.value < high)
+            {
+                let message = format!(
+                    "`{name}` must be between {low} and {high}, because the nodes are not evenly spaced"
+                );
+                return Err(self.known.error(&named.key.span, message));
+            }
             *own = Setting {
                 name: own.name.clone(),
+                range: own.range,
                 density,
                 ..stated
             };
@@ -358,49 +391,64 @@ impl Builder<'_, '_> {
                 let ends = ["from", "to", "step"].map(|key| known.number_of(key));
                 let [from, to, step] = ends;
                 let ends = [from?, to?, step?];
-                let cyclic = known.flag("cyclic");
-                let between = match name {
-                    "rw1" if !cyclic => RW1,
-                    "rw2" if !cyclic => RW2,
-                    _ => Between::Refused,
-                };
-                let index = match known.one("on")? {
-                    Some(word) => {
-                        let (line, note) =
-                            Index::line(self.source, &word.text, self.rows, ends, between)
-                                .map_err(|m| known.error(&word.span, m))?;
-                        notes.extend(note);
-                        line
-                    }
-                    None => Index::Rows {
-                        nodes: self.source.rows(),
-                    },
-                };
-                self.check_rows(&index)?;
-                let nodes = index.nodes();
-                if let ("rw2", Index::Rows { .. }, Between::Interpolated { most, .. }) =
-                    (name, &index, RW2)
-                    && nodes > most
-                {
-                    return Err(known.misused(&format!(
-                        "`rw2` of {nodes} rows: beyond {most} nodes double precision cannot resolve second \
-                         differences; name the column of positions with `on=`, so that the fit uses fewer \
-                         nodes and interpolates"
-                    )));
-                }
-                let field = match name {
-                    "rw1" => Field::rw1(nodes, cyclic, None),
-                    "rw2" => Field::rw2(nodes, cyclic, None),
-                    _ => Field::ar1(nodes, None, None),
-                };
-                let names: &[&str] = if name == "ar1" {
-                    &["rho", "variance"]
-                } else {
-                    &["precision"]
-                };
-                Ok((index, self.with_settings(field.map_err(fail)?, names)?))
+                self.line(name, ends, notes)
             }
         }
+    }
+
+    /// Returns a walk or an autoregression along a line or a ring.
+    fn line(
+        &self,
+        name: &str,
+        ends: [Option<f64>; 3],
+        notes: &mut Vec<String>,
+    ) -> Result<(Index, Field), SpecError> {
+        let known = self.known;
+        let fail = |error: Error| known.error(&known.call.name.span, error.to_string());
+        let cyclic = known.flag("cyclic");
+        let spacing = match name {
+            _ if cyclic => RING,
+            "rw1" => RW1,
+            "rw2" => RW2,
+            _ => AR1,
+        };
+        let index = match known.one("on")? {
+            Some(word) => Index::line(self.source, &word.text, self.rows, ends, spacing)
+                .map_err(|m| known.error(&word.span, m))?,
+            None => Index::Rows {
+                nodes: self.source.rows(),
+            },
+        };
+        self.check_rows(&index)?;
+        let nodes = index.nodes();
+        if name == "rw2" && matches!(index, Index::Rows { .. }) && nodes > RW2.most {
+            return Err(known.misused(&format!(
+                "`rw2` of {nodes} rows: beyond {} nodes double precision cannot resolve second differences; \
+                 name the column of positions with `on=`, so that the fit uses fewer nodes and interpolates",
+                RW2.most
+            )));
+        }
+        let (hyper, meaning): (&[&str], &str) = match name {
+            "ar1" => (
+                &["rho", "variance"],
+                "`rho` is the correlation over a distance of",
+            ),
+            _ => (&["precision"], "`precision` refers to a distance of"),
+        };
+        let field = match (name, &index) {
+            (_, Index::Times(times)) => {
+                notes.push(times.note(&self.label, meaning));
+                match name {
+                    "rw1" => Field::rw1_over(&times.gaps(), None),
+                    "rw2" => Field::rw2_over(&times.gaps(), None),
+                    _ => Field::ornstein(times.gaps(), None, None),
+                }
+            }
+            ("rw1", _) => Field::rw1(nodes, cyclic, None),
+            ("rw2", _) => Field::rw2(nodes, cyclic, None),
+            _ => Field::ar1(nodes, None, None),
+        };
+        Ok((index, self.with_settings(field.map_err(fail)?, hyper)?))
     }
 
     /// Checks that every row has a node. If one does not, the error points to the column in the specification.

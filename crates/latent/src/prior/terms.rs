@@ -183,8 +183,8 @@ pub const TERMS: [Term; 13] = [
     Term {
         name: "rw1",
         usage: "rw1([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
-        meaning: "First-order random walk, flat in its level; the precision of a step starts at 1. Rows \
-                  between nodes are interpolated.",
+        meaning: "First-order random walk, flat in its level; the precision of a step starts at 1. At uneven \
+                  times it is Brownian motion, and the step is the mean distance.",
         keys: LINE,
         flags: &["cyclic"],
         parameters: &[PRECISION],
@@ -193,7 +193,7 @@ pub const TERMS: [Term; 13] = [
         name: "rw2",
         usage: "rw2([on=COLUMN][, cyclic][, from=a][, to=b][, step=s][, precision=τ])",
         meaning: "Second-order random walk, flat in level and slope; the precision of a second difference \
-                  starts at 1. Rows between nodes are interpolated.",
+                  starts at 1. Times may be uneven, and rows between nodes are interpolated.",
         keys: LINE,
         flags: &["cyclic"],
         parameters: &[PRECISION],
@@ -201,7 +201,8 @@ pub const TERMS: [Term; 13] = [
     Term {
         name: "ar1",
         usage: "ar1([on=COLUMN][, from=a][, to=b][, step=s][, rho=ρ][, variance=v])",
-        meaning: "Stationary autoregression; rho starts at 0.9, the marginal variance at 1.",
+        meaning: "Stationary autoregression; rho starts at 0.9, the marginal variance at 1. At uneven times the \
+                  correlation is rho to the power of the distance in steps.",
         keys: LINE,
         flags: &[],
         parameters: &[RHO, VARIANCE],

@@ -11,4 +11,5 @@ mod prior;
 mod quantiles;
 mod solvers;
 mod tightness;
+mod times;
 mod uses;

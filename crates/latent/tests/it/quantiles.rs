@@ -12,7 +12,7 @@ fn all() -> impl Iterator<Item = Likelihood> {
 fn distributions_are_sums_of_densities() {
     for likelihood in all() {
         for eta in [-1.3, 0.4, 1.1] {
-            let size = likelihood.size(2.0, 7.0);
+            let size = likelihood.size(2.0, 7.0, 0.6);
             let p = |y: f64| likelihood.log_density(eta, y, size).exp();
             let f = |y: f64| likelihood.distribution(eta, y, size);
             match likelihood.response() {

@@ -82,7 +82,7 @@ fn fields_with_covariates_agree_with_their_covariances() {
 
 /// Computes log p(y) of one observation with one latent variable, by Simpson's rule.
 fn evidence(likelihood: Likelihood, y: f64, variance: f64, n: f64) -> f64 {
-    let log_density = |eta: f64| likelihood.log_density(eta, y, likelihood.size(1.0, n));
+    let log_density = |eta: f64| likelihood.log_density(eta, y, likelihood.size(1.0, n, 1.0));
     let steps = 4000;
     let reach = 12.0;
     let width = 2.0 * reach / f64::from(steps);
@@ -121,6 +121,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
         (Likelihood::multinomial(2), 0.0, 0.1),
         (Likelihood::probit(), 1.0, 0.02),
         (Likelihood::student_t(4.0, 1.0), 0.8, 0.03),
+        (Likelihood::known_error(), 0.7, 1e-9),
     ];
     for (likelihood, y, slack) in cases {
         for &bound in likelihood.bounds() {

@@ -159,6 +159,7 @@ fn predictions_agree_with_a_larger_model() {
         narrow.observations.response.extend([1.0; 8]);
         narrow.observations.exposure = None;
         narrow.observations.trials = None;
+        narrow.observations.sd = None;
         narrow.observations.offset = None;
         narrow.design = Design::Select((0..n + 8).map(|i| i % (n + extra)).collect());
         let sparse = as_precision(&narrow);

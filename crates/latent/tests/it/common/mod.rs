@@ -71,6 +71,7 @@ pub fn observations(likelihood: Likelihood, n: usize) -> Observations {
         response: (0..n).map(|i| response(likelihood, i)).collect(),
         exposure: Some((0..n).map(|i| 0.5 + noise(i)).collect()),
         trials: Some(vec![6.0; n]),
+        sd: Some((0..n).map(|i| 0.4 + noise(3 * i)).collect()),
         offset: Some(
             (0..n * likelihood.predictors())
                 .map(|i| 0.3 * noise(7 * i))
