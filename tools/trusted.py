@@ -121,7 +121,7 @@ def reason_class(row):
     """Returns the classes of reasons against trust, in the order in which users read them."""
     text = row["reasons"]
     for mark, words in (
-        ("no answer", "no answer in time"), ("looks improper", "improper"), ("several modes", "several modes"),
+        ("no answer", "no answer in time"), ("may be improper", "improper"), ("several modes", "several modes"),
         ("different optima", "several optima"), ("did not mix", "refinement did not mix"), ("the bound is", "bound"),
         ("k\u0302", "k-hat"), ("of their own", "weights move moments"), ("rejects", "draws rejected"),
     ):

@@ -397,7 +397,7 @@ fn draws_that_the_time_limit_ends_are_not_rejected_by_the_model() {
     let fit = read_json(&desk.path("run/fit.json"));
     let warnings = fit["warnings"].to_string();
     assert!(
-        warnings.contains("draws are omitted, because the time limit")
+        warnings.contains("draws are missing, because the time limit")
             && !warnings.contains("rejects"),
         "{warnings}"
     );
