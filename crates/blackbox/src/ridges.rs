@@ -58,11 +58,11 @@ impl Line {
 fn shape<D: LogDensity>(density: &D, from: &[f64], to: &[f64]) -> Shape {
     let between = (0..=STEPS).map(|k| k as f64 / STEPS as f64);
     let beyond = BEYOND.iter().flat_map(|far| [-far, 1.0 + far]);
-    let places: Vec<f64> = between.chain(beyond).collect();
-    let lanes = places.len();
+    let points: Vec<f64> = between.chain(beyond).collect();
+    let lanes = points.len();
     let mut z = Vec::with_capacity(from.len() * lanes);
     for (a, b) in from.iter().zip(to) {
-        z.extend(places.iter().map(|t| a + t * (b - a)));
+        z.extend(points.iter().map(|t| a + t * (b - a)));
     }
     let mut values = vec![0.0; lanes];
     let mut workspace = density.workspace(lanes);
