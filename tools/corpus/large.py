@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes six large models with simulated data: a horseshoe with thousands of predictors, a map of 2000 regions, an
-election study with six groupings, epidemics in 14 countries, a process on a grid, and a network.
+election survey with six groupings, epidemics in 14 countries, a process on a grid, and a network.
 
     python3 tools/corpus/large.py FOLDER
     jensen fit FOLDER/map/model.stan FOLDER/map/data.json

@@ -268,14 +268,15 @@ fn stored_pattern(archive: &Archive) -> Result<Option<Arc<Pattern>>, ArchiveErro
     let damaged = || {
         ArchiveError("the stored sparsity pattern of the precision matrix is corrupt".to_owned())
     };
-    let mut members = members.ok_or_else(damaged)?;
+    let members = members.ok_or_else(damaged)?;
     if degrees.len() != dim || degrees.iter().sum::<f64>() != members.len() as f64 {
         return Err(damaged());
     }
-    let mut lists = Vec::with_capacity(dim);
-    for degree in degrees {
-        let rest = members.split_off((degree as usize).min(members.len()));
-        lists.push(std::mem::replace(&mut members, rest));
-    }
-    Ok(Some(Arc::new(Pattern::new(lists))))
+    let mut rest = &members[..];
+    let lists = degrees.iter().map(|degree| {
+        let (list, behind) = rest.split_at((*degree as usize).min(rest.len()));
+        rest = behind;
+        list.to_vec()
+    });
+    Ok(Some(Arc::new(Pattern::new(lists.collect()))))
 }

@@ -385,6 +385,28 @@ fn a_large_fit_whose_time_is_up_writes_what_is_soon_written() {
     assert!((1..100).contains(&drawn), "{drawn}");
 }
 
+/// The stored sparsity pattern has 80 000 numbers. With one copy of the rest of the list for each coordinate, it would
+/// take 3 GB.
+#[test]
+fn draws_from_a_large_sparse_fit_need_little_memory() {
+    let desk = Desk::new();
+    let source = "data { int N; vector[N] y; } parameters { vector[N] theta; real mu; real<lower=0> tau; }
+        model { mu ~ normal(0, 5); tau ~ normal(0, 2); theta ~ normal(mu, tau); y ~ normal(theta, 1); }";
+    let model = desk.file("model.stan", source);
+    let y: Vec<String> = (0..20_000)
+        .map(|i| f64::from(i).sin().to_string())
+        .collect();
+    let data = desk.file(
+        "data.json",
+        &format!("{{\"N\": 20000, \"y\": [{}]}}", y.join(", ")),
+    );
+    let out = desk.name("run");
+    jensen(["fit", &model, &data, "--max-seconds", "0.05", "--out", &out]).expect(4);
+    let args = ["draws", &out, "--draws", "2"];
+    let (code, said) = limited("ulimit -v 1500000", &args);
+    assert_eq!(code, Some(0), "{said}");
+}
+
 /// Each draw takes some tenths of a second.
 #[test]
 fn draws_that_the_time_limit_ends_are_not_rejected_by_the_model() {
