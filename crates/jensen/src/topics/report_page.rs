@@ -3,7 +3,7 @@
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
-use super::TopicsSummary;
+use super::{TopicsCandidate, TopicsSummary};
 
 const ROWS: usize = 200;
 
@@ -96,6 +96,19 @@ pub fn report_page(
         ..Exhibit::default()
     }.into());
     sections.extend(documents.map(Section::from));
+    if !summary.candidates.is_empty() {
+        sections.push(
+            Exhibit {
+                heading: "Numbers of topics compared".to_owned(),
+                note: "Mean log predictive probability of a held-out word, and its difference from that of the \
+                       number kept. A larger number is kept only if it is better by more than one standard error."
+                    .to_owned(),
+                table: TopicsCandidate::table(&summary.candidates),
+                ..Exhibit::default()
+            }
+            .into(),
+        );
+    }
     if !figures.is_empty() {
         sections.push(
             Exhibit {
