@@ -258,11 +258,11 @@ fn another_request() -> DataError {
     DataError::invalid("a worker answered another request")
 }
 
+/// A function like [`Work`] whose errors are those of the build.
+type Ask<'a> = dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, DataError> + 'a;
+
 /// Learns the phrases of all input files. Without settings for phrases, there are none.
-fn phrases(
-    workshop: &Workshop<'_>,
-    work: &mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, DataError>,
-) -> Result<Phrases, DataError> {
+fn phrases(workshop: &Workshop<'_>, work: &mut Ask<'_>) -> Result<Phrases, DataError> {
     let (sources, settings) = (workshop.sources, workshop.settings);
     let Some(wanted) = &settings.phrases else {
         return Ok(Phrases::default());
