@@ -241,6 +241,19 @@ def test_corpora_equal_the_corpus_of_the_command(texts, engine, workers, request
     assert built["terms"] == 150 and built["documents"] + built["heldout_documents"] == 870
 
 
+def test_phrases_equal_the_phrases_of_the_command(tmp_path):
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for number, file in enumerate(files):
+        lines = ["new york city hall", "new york times", f"old word{chr(97 + number)}", "new city"] * 10
+        file.write_text("\n".join(lines))
+    flags = ["--min-df", "3", "--max-df", "1.0", "--phrases", "3", "--phrase-score", "0.2", "--shards", "2", "--quiet"]
+    assert command("topics", "build", *files, "--out", tmp_path / "natively", *flags) == 0
+    settings = {"min_df": 3, "max_df": 1.0, "phrases": 3, "phrase_score": 0.2, "shards": 2}
+    built = distributed.build_topics(files, out=tmp_path / "corpus", workers=2, **settings)
+    assert built["phrases"] > 0
+    assert bytes_of(tmp_path / "corpus") == bytes_of(tmp_path / "natively")
+
+
 def test_corpora_are_the_same_with_mpi_and_relative_paths(texts, tmp_path):
     script = tmp_path / "build.py"
     script.write_text(

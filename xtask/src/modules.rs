@@ -247,7 +247,7 @@ const CONJUGATE: [Layer; 13] = [
         may_use: &["documents", "temper", "policy", "engine"],
     },
     Layer {
-        modules: &["ends"],
+        modules: &["ends", "contest"],
         may_use: &["engine", "driver"],
     },
     // A model contains the source of its local steps, which receives the requests of its engine.
@@ -265,6 +265,7 @@ const CONJUGATE: [Layer; 13] = [
             "engine",
             "driver",
             "ends",
+            "contest",
             "plain",
         ],
     },
@@ -274,7 +275,7 @@ const CONJUGATE: [Layer; 13] = [
     },
     Layer {
         modules: &["several"],
-        may_use: &["driver", "model", "pointwise", "fit"],
+        may_use: &["driver", "contest", "model", "pointwise", "fit"],
     },
     Layer {
         modules: &["models"],

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`driver`] | batch coordinate ascent and stochastic variational inference |
 //! | [`ends`] | two runs of an inferred temperature, from either end |
+//! | [`contest`] | a run of several fits of an engine, which keeps the best one |
 //! | [`engine`] | the interface of a model to the drivers |
 //! | [`temper`], [`policy`] | temperature policies and their settings |
 //! | [`documents`] | bags of words that can be streamed, and orders of visits |
@@ -15,7 +16,7 @@
 //! | [`models`] | Gaussian, Bernoulli and multinomial mixtures, factorial mixtures, hidden Markov chains |
 //! | [`plain`] | the model of one part, which fits are compared with |
 //! | [`fit`](mod@fit) | fits of a model in the common loop |
-//! | [`several`] | several starts or sizes in one run, which keeps the best one |
+//! | [`several`] | several starts or sizes of a model in one run |
 //!
 //! ## Topics
 //!
@@ -29,6 +30,7 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+pub mod contest;
 pub mod documents;
 mod draws;
 pub mod driver;

@@ -1,18 +1,13 @@
 //! Runs several fits and keeps the best one. The candidates are different starts of a model, or models with different
 //! numbers of components.
-//!
-//! The run fits one candidate after another, each for a limited number of iterations. Budgets, the trace, checkpoints
-//! and interruption work as they do in a single fit.
 
-use jensen_run::{
-    Algorithm, Archive, ArchiveError, Control, Identity, Limit, Outcome, RunError, Snapshot,
-    Status, Step, run,
-};
+use jensen_run::{Control, Identity, Outcome, RunError, run};
 
-use crate::driver::{Driver, DriverSettings, FitState};
+use crate::contest::{Contest, Ended, Several, StateOf};
+use crate::driver::{Driver, DriverSettings};
 use crate::fit::{ModelFit, identity};
 use crate::model::ConjugateModel;
-use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
+use crate::pointwise::{Pointwise, untempered_bound};
 
 /// One of the fits in a run.
 pub struct Candidate<'a, M> {
@@ -28,17 +23,6 @@ pub struct Candidate<'a, M> {
     pub credit: f64,
 }
 
-/// The result of one candidate.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
-    /// The bound of the candidate at T = 1 in nats, if it has one.
-    pub elbo: Option<f64>,
-    /// Number of iterations that the candidate took.
-    pub iterations: u64,
-    /// The status of the candidate at the end.
-    pub status: Status,
-}
-
 /// The best of several fits.
 #[derive(Clone, Debug)]
 pub struct BestFit {
@@ -50,173 +34,38 @@ pub struct BestFit {
     pub ended: Vec<Ended>,
 }
 
-type Inner = FitState<VectorGlobals, NormaliserTable>;
+/// Compares models of points by their bounds.
+struct Bounds<'a, 'b, M>(&'b [Candidate<'a, M>]);
 
-/// The state of a run that fits several candidates.
-#[derive(Clone, Debug)]
-pub struct SeveralState {
-    at: u64,
-    begun: u64,
-    current: Inner,
-    ended: Vec<Ended>,
-    best: Option<(u64, Inner)>,
-    points: [u64; 2],
-}
+impl<'a, M: ConjugateModel> Contest for Bounds<'a, '_, M> {
+    type Engine = Pointwise<'a, M>;
 
-impl Snapshot for SeveralState {
-    fn save(&self) -> Archive {
-        let mut archive = Archive::new();
-        archive.set("at", self.at);
-        archive.set("begun", self.begun);
-        archive.nest("current", self.current.save());
-        let statuses: Vec<(u64, &Status)> = self
-            .ended
-            .iter()
-            .map(|e| (e.iterations, &e.status))
-            .collect();
-        archive.set("ended", statuses);
-        let bounds: Vec<f64> = self
-            .ended
-            .iter()
-            .map(|e| e.elbo.unwrap_or(f64::NAN))
-            .collect();
-        archive.put("elbos", &bounds);
-        archive.set("best", self.best.as_ref().map(|best| best.0));
-        if let Some((_, best)) = &self.best {
-            archive.nest("best_state", best.save());
-        }
-        archive.set("points", self.points);
-        archive
+    fn count(&self) -> usize {
+        self.0.len()
     }
 
-    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        let statuses: Vec<(u64, Status)> = archive.get("ended")?;
-        let bounds = archive.vec_of("elbos", statuses.len())?;
-        let best: Option<u64> = archive.get("best")?;
-        Ok(Self {
-            at: archive.get("at")?,
-            begun: archive.get("begun")?,
-            current: Inner::restore(&archive.nested("current"))?,
-            ended: statuses
-                .into_iter()
-                .zip(bounds)
-                .map(|((iterations, status), elbo)| Ended {
-                    elbo: (!elbo.is_nan()).then_some(elbo),
-                    iterations,
-                    status,
-                })
-                .collect(),
-            best: best
-                .map(|at| Ok((at, Inner::restore(&archive.nested("best_state"))?)))
-                .transpose()?,
-            points: archive.get("points")?,
-        })
-    }
-}
-
-struct Several<'a, M: ConjugateModel> {
-    candidates: &'a [Candidate<'a, M>],
-    each: u64,
-    driver: Option<(u64, Driver<Pointwise<'a, M>>)>,
-}
-
-impl<'a, M: ConjugateModel> Several<'a, M> {
-    fn driver(&mut self, at: u64) -> &mut Driver<Pointwise<'a, M>> {
-        if self.driver.as_ref().is_none_or(|driver| driver.0 != at) {
-            let Candidate {
-                model, settings, ..
-            } = &self.candidates[at as usize];
-            let driver = Driver::new(Pointwise::new(*model), settings.clone());
-            self.driver = Some((at, driver));
-        }
-        &mut self.driver.as_mut().expect("made above").1
+    fn driver(&self, candidate: usize) -> Driver<Self::Engine> {
+        let Candidate {
+            model, settings, ..
+        } = &self.0[candidate];
+        Driver::new(Pointwise::new(*model), settings.clone())
     }
 
-    fn end(&mut self, state: &mut SeveralState, iterations: u64, status: Status) {
-        let at = state.at;
-        let output = self.driver(at).output(&state.current);
-        let elbo = untempered_bound(self.candidates[at as usize].model, &output.globals);
-        let worth = |at: u64, elbo: Option<f64>| {
-            elbo.map_or(f64::NEG_INFINITY, |elbo| {
-                elbo + self.candidates[at as usize].credit
-            })
+    fn scores(
+        &self,
+        candidate: usize,
+        _: &mut Driver<Self::Engine>,
+        output: &StateOf<Self::Engine>,
+    ) -> Vec<f64> {
+        vec![untempered_bound(self.0[candidate].model, &output.globals)]
+    }
+
+    fn is_better(&self, ended: &[Ended], new: usize, best: usize) -> bool {
+        let worth = |at: usize| {
+            let elbo = ended[at].elbo();
+            elbo.map_or(f64::NEG_INFINITY, |elbo| elbo + self.0[at].credit)
         };
-        state.ended.push(Ended {
-            elbo: elbo.is_finite().then_some(elbo),
-            iterations,
-            status,
-        });
-        state.points[0] += output.used;
-        state.points[1] = state.points[1].max(output.skipped);
-        let worth_of = |at: u64| worth(at, state.ended[at as usize].elbo);
-        if (state.best.as_ref()).is_none_or(|(best, _)| worth_of(at) > worth_of(*best)) {
-            state.best = Some((at, output));
-        }
-    }
-}
-
-impl<M: ConjugateModel> Algorithm for Several<'_, M> {
-    type State = SeveralState;
-    type Output = SeveralState;
-
-    fn init(&mut self) -> Result<SeveralState, Status> {
-        Ok(SeveralState {
-            at: 0,
-            begun: 0,
-            current: self.driver(0).init()?,
-            ended: Vec::new(),
-            best: None,
-            points: [0; 2],
-        })
-    }
-
-    fn step(&mut self, state: &mut SeveralState, iteration: u64) -> Step {
-        let done = iteration - state.begun;
-        let step = self.driver(state.at).step(&mut state.current, done);
-        let mut record = step.record.with("candidate", (state.at + 1) as f64);
-        record.oracle_calls += state.points[0];
-        let ending = match step.status {
-            Some(Status::Interrupted { .. }) => {
-                return Step {
-                    record,
-                    status: Some(Status::Interrupted { at: iteration - 1 }),
-                };
-            }
-            None if done >= self.each => Status::BudgetReached {
-                limit: Limit::Iterations(done),
-                detail: String::new(),
-            },
-            None => return Step::go_on(record),
-            Some(status) => status,
-        };
-        self.end(state, done, ending);
-        while state.at + 1 < self.candidates.len() as u64 {
-            state.at += 1;
-            state.begun = iteration;
-            match self.driver(state.at).init() {
-                Ok(begun) => {
-                    state.current = begun;
-                    return Step::go_on(record);
-                }
-                Err(status) => state.ended.push(Ended {
-                    elbo: None,
-                    iterations: 0,
-                    status,
-                }),
-            }
-        }
-        let best = state.best.as_ref().map_or(0, |best| best.0 as usize);
-        Step::finish(record, state.ended[best].status.clone())
-    }
-
-    fn output(&mut self, state: &SeveralState) -> SeveralState {
-        let mut state = state.clone();
-        if state.best.is_none() {
-            let output = self.driver(state.at).output(&state.current);
-            state.points = [output.used, output.skipped];
-            state.best = Some((state.at, output));
-        }
-        state
+        worth(new) > worth(best)
     }
 }
 
@@ -264,11 +113,7 @@ pub fn fit_best<M: ConjugateModel>(
     data_hash: &str,
     control: &mut Control<'_>,
 ) -> Result<Outcome<BestFit>, RunError> {
-    let mut several = Several {
-        candidates,
-        each,
-        driver: None,
-    };
+    let mut several = Several::new(Bounds(candidates), each);
     let identity = identity_of_several(candidates, each, data_hash);
     let outcome = run(&mut several, &identity, control)?;
     Ok(Outcome {
@@ -296,12 +141,14 @@ pub fn fit_best<M: ConjugateModel>(
 
 #[cfg(test)]
 mod tests {
-    use jensen_run::{Budget, Silent};
+    use jensen_run::{Budget, Silent, Snapshot};
 
     use super::*;
+    use crate::contest::SeveralState;
     use crate::driver::Mode;
     use crate::fit::fit;
     use crate::models::{Covariance, Gaussians, Mixture};
+    use crate::pointwise::{NormaliserTable, VectorGlobals};
     use crate::temper::Temper;
 
     fn clusters() -> Gaussians {
@@ -364,7 +211,7 @@ mod tests {
                 .unwrap()
                 .output;
             assert_eq!(
-                best.ended[4 + seed as usize].elbo,
+                best.ended[4 + seed as usize].elbo(),
                 alone.map(|fit| fit.elbo)
             );
         }
@@ -377,9 +224,11 @@ mod tests {
             let (part, saved) = bounded(stop);
             let checkpoint = |bytes: &[u8]| {
                 let found = jensen_run::Checkpoint::decode(bytes).unwrap();
-                SeveralState::restore(&found.state.nested("state"))
-                    .unwrap()
-                    .save()
+                SeveralState::<VectorGlobals, NormaliserTable>::restore(
+                    &found.state.nested("state"),
+                )
+                .unwrap()
+                .save()
             };
             let at = part.iterations as usize - 1;
             assert_eq!(checkpoint(&saved[at]), checkpoint(&all[at]));

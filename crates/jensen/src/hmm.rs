@@ -1,6 +1,7 @@
 //! Hidden Markov models for sequences of rows (`jensen hmm`).
 
+pub use crate::job::CountRange;
 pub use crate::points::{
-    Chain, ChainsRequest, ComponentRange, Emission, Explained, Globals, HMM, Points, PointsFit,
-    PointsSummary, Sequences, decode_chains, explain_chains, fit_chains,
+    Chain, ChainsRequest, Emission, Explained, Globals, HMM, Points, PointsFit, PointsSummary,
+    Sequences, decode_chains, explain_chains, fit_chains,
 };

@@ -1,7 +1,8 @@
 //! Mixture models for Gaussian points, binary vectors, counts, or columns of several kinds (`jensen mixture`).
 
+pub use crate::job::CountRange;
 pub use crate::points::{
-    CandidateRow, ColumnDistribution, ColumnKind, ColumnPart, Component, ComponentRange,
-    CovarianceShape, Explained, Globals, Kind, MIXTURE, MixtureModel, MixtureRequest, PointShard,
-    Points, PointsFit, PointsSummary, fit_mixture, fit_mixture_files, point_step,
+    CandidateRow, ColumnDistribution, ColumnKind, ColumnPart, Component, CovarianceShape,
+    Explained, Globals, Kind, MIXTURE, MixtureModel, MixtureRequest, PointShard, Points, PointsFit,
+    PointsSummary, fit_mixture, fit_mixture_files, point_step,
 };

@@ -75,7 +75,7 @@ mod summary;
 use jensen_conjugate::documents::{Bag, Documents};
 use jensen_data::corpus::{Corpus, CorpusFile, Document, Split};
 
-pub use coherence::{Coherence, coherence};
+pub use coherence::{Coherence, WindowCoherence, coherence};
 pub use collection::Collection;
 pub use corpus::CorpusRequest;
 pub use course::{PassSizes, TopicsCourse};
@@ -83,7 +83,7 @@ pub use job::{TopicsJob, TopicsMade, fit_topics, fit_topics_on, score};
 pub use model::{TopicModel, TopicModelError};
 pub use report_page::{Curves, report_page};
 pub use request::TopicsRequest;
-pub use summary::{TopicRow, TopicsSeconds, TopicsSummary, rows};
+pub use summary::{TopicRow, TopicsCandidate, TopicsSeconds, TopicsSummary, rows, rows_judged};
 
 /// The training documents or the held-out documents of a memory-mapped corpus.
 #[derive(Clone, Copy, Debug)]

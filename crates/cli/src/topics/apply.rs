@@ -5,9 +5,14 @@ use std::path::{Path, PathBuf};
 
 use jensen::conjugate::documents::Bag;
 use jensen::conjugate::lda::{self, Completion, Predictor, PredictorScratch, RULE};
-use jensen::data::corpus::{BuildSettings, Corpus, Document, NewDocument, Skipped, Split, stream};
+use jensen::data::corpus::{
+    BuildSettings, Corpus, Document, NewDocument, Skipped, Split, sequences, stream,
+};
 use jensen::data::{DataError, RowFormat, write_atomic};
-use jensen::topics::{Collection, CorpusDocuments, TopicModel, TopicRow, bag, rows, score, stored};
+use jensen::topics::{
+    Collection, CorpusDocuments, TopicModel, TopicRow, WindowCoherence, bag, rows, rows_judged,
+    score, stored,
+};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -382,7 +387,9 @@ pub fn show(args: &ShowArgs) -> CommandResult {
         }
     }
     let summary = stored::summary(&folder)?;
-    let mut found = if args.words == fitted.flags.words() {
+    let mut found = if !args.reference.is_empty() {
+        on_windows(args, &model)?
+    } else if args.words == fitted.flags.words() {
         summary.topic_rows
     } else {
         let corpus = fitted.open_corpus(&folder)?;
@@ -404,19 +411,37 @@ pub fn show(args: &ShowArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
+/// Computes the coherence of topics on windows of the reference texts.
+fn on_windows(args: &ShowArgs, model: &TopicModel) -> Result<Vec<TopicRow>, Failure> {
+    let sources = args.input.sources(&args.reference, None)?;
+    let window = args
+        .window
+        .map_or(WindowCoherence::WINDOW, |window| window as usize);
+    rows_judged(model, args.words, |topics| {
+        let mut coherence = WindowCoherence::new(topics, model.words.len(), window);
+        sequences(&sources, &model.words, &model.tokeniser, |documents| {
+            coherence.add(&documents);
+            Ok::<(), DataError>(())
+        })?;
+        Ok(coherence.finish())
+    })
+    .map_err(|error: DataError| Failure::input(error.to_string()))
+}
+
 /// Formats a table of the first `limit` topics.
 pub fn topic_table(rows: &[TopicRow], limit: usize) -> String {
-    let mut text = "topic   share    NPMI   UMass  most probable words\n".to_owned();
+    let mut text = "topic   share    NPMI   UMass     C_V  most probable words\n".to_owned();
     let number =
         |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
     for row in rows.iter().take(limit) {
         let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();
         text += &format!(
-            "{:>5} {:>6.2}% {:>7} {:>7}  {}\n",
+            "{:>5} {:>6.2}% {:>7} {:>7} {:>7}  {}\n",
             row.topic,
             100.0 * row.proportion,
             number(row.coherence.npmi, 3),
             number(row.coherence.umass, 2),
+            number(row.coherence.cv, 3),
             words.join(" ")
         );
     }

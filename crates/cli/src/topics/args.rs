@@ -194,6 +194,17 @@ pub struct BuildArgs {
         help_heading = "Vocabulary"
     )]
     pub pattern: Option<Pattern>,
+    /// Learn phrases of up to N words, such as new_york, and treat each phrase as a word
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=16), help_heading = "Vocabulary")]
+    pub phrases: Option<u64>,
+    /// Smallest normalised pointwise mutual information of the two parts of a phrase [default: 0.5]
+    #[arg(
+        long,
+        value_name = "X",
+        requires = "phrases",
+        help_heading = "Vocabulary"
+    )]
+    pub phrase_score: Option<f64>,
     /// Minimum number of letters of a word
     #[arg(
         long,
@@ -243,6 +254,8 @@ impl BuildArgs {
             max_length: Some(self.max_length),
             keep: self.keep.iter().copied().map(Extra::from).collect(),
             pattern: self.pattern.clone(),
+            phrases: self.phrases.map(|longest| longest as usize),
+            phrase_score: self.phrase_score,
             heldout: Some(self.heldout),
             seed: Some(self.seed),
         }
@@ -315,8 +328,9 @@ const UPDATE_EXAMPLES: &str = "\
 Examples:
   jensen topics update topics new.jsonl.gz --out newer
   jensen topics update topics new.jsonl.gz
+  jensen topics update topics new.jsonl.gz --new-words 10 --out newer
 
-The vocabulary of the model stays: unknown words are counted and left out. The step sizes continue
+Without --new-words the vocabulary of the model stays: unknown words are counted and left out. The step sizes continue
 from the fit, and the new documents are added to the old ones. Without --out the new topics
 replace the old ones. `jensen topics fit --resume DIR` continues a stopped update.";
 
@@ -334,6 +348,17 @@ pub struct UpdateArgs {
     /// Share of the new documents to hold out
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub heldout: f64,
+    /// Add unknown words that occur in at least this number or share of the new documents to the vocabulary
+    #[arg(long, value_name = "N|SHARE", help_heading = "Vocabulary")]
+    pub new_words: Option<Frequency>,
+    /// Do not add words that occur in more than this number or share of the new documents [default: 0.1; of bags: 1.0]
+    #[arg(
+        long,
+        value_name = "N|SHARE",
+        requires = "new_words",
+        help_heading = "Vocabulary"
+    )]
+    pub max_df: Option<Frequency>,
     #[command(flatten)]
     pub flags: TopicsRequest,
     #[command(flatten)]
@@ -389,6 +414,14 @@ pub struct ShowArgs {
     /// Words of each topic
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub words: usize,
+    /// Measure coherence on sliding windows of these texts instead of the documents of the corpus
+    #[arg(long, value_name = "TEXT", num_args = 1..)]
+    pub reference: Vec<PathBuf>,
+    /// Words of a window; a shorter text is one window [default: 110]
+    #[arg(long, value_name = "N", requires = "reference", value_parser = clap::value_parser!(u64).range(1..))]
+    pub window: Option<u64>,
+    #[command(flatten)]
+    pub input: InputFlags,
     /// Only this topic (repeatable)
     #[arg(long, value_name = "K")]
     pub topic: Vec<usize>,

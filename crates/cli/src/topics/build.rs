@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jensen::data::DataError;
-use jensen::data::corpus::build::BuildProgress;
+use jensen::data::corpus::build::{BuildProgress, Pass};
 use jensen::data::corpus::{BuildSettings, Built, Corpus, Skipped, Sources, build};
 
 use super::args::BuildArgs;
@@ -89,10 +89,10 @@ pub fn watched(
     let bar = ProgressBar::with_draw_target(None, target);
     bar.set_style(ProgressStyle::default_spinner());
     let mut progress = |at: BuildProgress| {
-        let what = if at.pass == 1 {
-            "counting words"
-        } else {
-            "writing documents"
+        let what = match at.pass {
+            Pass::Phrases => "counting pairs of words",
+            Pass::Words => "counting words",
+            Pass::Documents => "writing documents",
         };
         let share = at
             .total
@@ -131,6 +131,9 @@ fn summary(built: &Built) -> String {
             built.tokens_left_out
         ),
     ];
+    if built.phrases > 0 {
+        lines.push(format!("phrases     {}", built.phrases));
+    }
     if built.uncertain_below > 0 {
         lines.push(format!(
             "note        there are too many distinct words to count all: words in {} or fewer documents may be \

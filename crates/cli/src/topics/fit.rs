@@ -5,17 +5,18 @@ use std::time::Instant;
 
 use jensen::data::corpus::{BuildSettings, Corpus, Split};
 use jensen::data::{Artefact, Claim};
-use jensen::job::{ResultFolder, folder, request};
+use jensen::job::{CountRange, ResultFolder, folder, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{
-    Collection, CorpusDocuments, PassSizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics,
+    Collection, CorpusDocuments, PassSizes, TopicModel, TopicsCandidate, TopicsRequest,
+    TopicsSummary, fit_topics,
 };
 
 use super::apply::topic_table;
 use super::args::{FitArgs, RunFlags, UpdateArgs};
 use super::build::{remark_left_out, watched};
 use super::progress::Line;
-use crate::failure::{CommandResult, Failure};
+use crate::failure::{CommandResult, Failure, remark};
 use crate::terminal::{Setting, check_out, conclude, start_threads, verdict};
 
 struct Plan {
@@ -53,7 +54,11 @@ pub fn run(args: &FitArgs) -> CommandResult {
         args.flags.settings()?;
         let path = args.corpus.clone().unwrap_or_default();
         let corpus = Corpus::open(&path)?;
-        let mut plan = Plan::new(corpus, absolute(&path), args.flags.clone(), begun);
+        let flags = TopicsRequest {
+            seed_words: args.flags.seed_words.as_ref().map(absolute),
+            ..args.flags.clone()
+        };
+        let mut plan = Plan::new(corpus, absolute(&path), flags, begun);
         plan.results = ResultFolder::new(args.out.as_deref());
         return carry_out(plan, &args.run);
     };
@@ -90,6 +95,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     let (old, stored) = stored::open(&args.dir)?;
     let model = stored::model(&old)?;
     let topics = model.topics.topics as u64;
+    let topics = CountRange::one(topics);
     if args.flags.topics.is_some_and(|k| k != topics) {
         return Err(Failure::usage(format!(
             "the number of topics cannot change in an update: the fit has {topics}"
@@ -107,7 +113,8 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         passes: Some(args.flags.passes.unwrap_or(1.0)),
         ..request::over(&args.flags, &stored.flags)?
     };
-    let settings = flags.settings()?;
+    let seed = flags.seed.unwrap_or(0);
+    flags.settings()?;
     let sources = args.input.sources(&args.inputs, None)?;
     let begun = Instant::now();
     // The new documents are read before any file of the earlier fit is changed.
@@ -117,19 +124,31 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         None => old,
     };
     let (path, built_path) = stored::update_corpus(&folder);
-    let build = BuildSettings {
+    let mut build = BuildSettings {
         tokeniser: model.tokeniser.clone(),
         fixed: Some(model.words.clone()),
         heldout: args.heldout,
-        seed: settings.seed,
+        seed,
         ..BuildSettings::new(&sources)
     };
+    if let Some(least) = args.new_words {
+        build.grows = true;
+        let vocabulary = &mut build.vocabulary;
+        (vocabulary.min_df, vocabulary.max_terms) = (least, None);
+        vocabulary.max_df = args.max_df.unwrap_or(vocabulary.max_df);
+    }
     let quiet = args.run.quiet || args.run.json;
     let built = watched(&sources, &built_path, &build, quiet).inspect_err(|_| {
         // If the folder cannot be restored, this error is ignored, because the first error is reported.
         drop(folder.bring_back());
     })?;
     if !quiet {
+        if args.new_words.is_some() {
+            let added = built.terms - model.words.len() as u64;
+            remark(&format!(
+                "note: Jensen added {added} words to the vocabulary"
+            ));
+        }
         remark_left_out(&built);
     }
     let mut plan = Plan::new(Corpus::open(&built_path)?, path, flags, begun);
@@ -144,7 +163,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
 
 fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
     let train = CorpusDocuments::new(&plan.corpus, Split::Train);
-    let sizes = PassSizes::of(&train, &plan.run.flags.settings()?);
+    let sizes = PassSizes::of(&train, &plan.run.flags.settings()?[0]);
     let setting = Setting {
         checkpoint_every: plan.run.flags.checkpoint_every,
         memory_limit: run.memory_limit,
@@ -169,6 +188,17 @@ const ROWS: usize = 20;
 
 fn table(summary: &TopicsSummary) -> String {
     let mut text = topic_table(&summary.topic_rows, ROWS);
+    if !summary.candidates.is_empty() {
+        let (heads, rows) = TopicsCandidate::table(&summary.candidates);
+        let line = |cells: &[String]| {
+            let line = format!(
+                "{:>6} {:>20} {:>11} {:>15} {}",
+                cells[0], cells[1], cells[2], cells[3], cells[4]
+            );
+            line.trim_end().to_owned() + "\n"
+        };
+        text += &(line(&heads) + &rows.iter().map(|row| line(row)).collect::<String>() + "\n");
+    }
     let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
     if let (Some(score), Some(se), Some(perplexity)) = (
         summary.heldout_log_predictive,

@@ -17,6 +17,8 @@ pub struct Line {
     heldout: Option<f64>,
     bound: Option<f64>,
     temperature: Option<f64>,
+    candidate: Option<f64>,
+    pass: f64,
 }
 
 impl Line {
@@ -26,6 +28,8 @@ impl Line {
             heldout: None,
             bound: None,
             temperature: None,
+            candidate: None,
+            pass: 0.0,
         }
     }
 }
@@ -35,6 +39,8 @@ impl Describe for Line {
         self.heldout = number(record, "heldout_log_predictive").or(self.heldout);
         self.bound = record.elbo.or(self.bound);
         self.temperature = number(record, "temperature").or(self.temperature);
+        self.candidate = number(record, "candidate");
+        self.pass = number(record, "pass").unwrap_or(self.pass);
     }
 
     fn text(&self, progress: &Progress<'_>, speed: f64) -> String {
@@ -42,9 +48,12 @@ impl Describe for Line {
         let share = 100.0 * iteration as f64 / progress.max_iterations.max(1) as f64;
         let mut text = format!(
             "{share:5.1} %  pass {:.2}  {:.0} documents/s",
-            self.sizes.passes(iteration),
+            self.pass,
             speed * self.sizes.batch.min(self.sizes.documents)
         );
+        if let Some(candidate) = self.candidate {
+            text += &format!("  fit {candidate}");
+        }
         if let Some(score) = self.heldout {
             text += &format!("  held out {score:.3} nats/word");
         }

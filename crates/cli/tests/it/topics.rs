@@ -377,6 +377,384 @@ fn new_documents_update_a_fit() {
 }
 
 #[test]
+fn phrases_are_words_of_the_corpus_and_of_new_documents() {
+    let desk = Desk::new();
+    let out = desk.name("phrases.corpus");
+    let build = |more: &[&str]| {
+        let args = [
+            "topics",
+            "build",
+            &abstracts(),
+            "--min-df",
+            "5",
+            "--out",
+            &out,
+        ];
+        jensen(args.into_iter().chain(more.iter().copied()))
+    };
+    let built = build(&["--phrases", "3", "--json"]).expect(0).json();
+    assert!(built["phrases"].as_u64().unwrap() > 10);
+    let run = desk.name("run");
+    jensen(fit(&out, &run, &["--quiet"])).expect(0);
+    let words = desk.name("words.txt");
+    jensen([
+        "topics",
+        "export",
+        &run,
+        "--vocabulary",
+        &words,
+        "--top",
+        "1",
+    ])
+    .expect(0);
+    let words = fs::read_to_string(words).unwrap();
+    assert!(
+        words.lines().any(|word| word == "neural_networks"),
+        "{words}"
+    );
+    let new = desk.name("new.txt");
+    fs::write(&new, "Neural networks\nnetworks\n").unwrap();
+    let lines = jensen(["topics", "predict", &run, &new]).expect(0).stdout;
+    let counts: Vec<(Value, Value)> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| (line["tokens"].clone(), line["unknown"].clone()))
+        .collect();
+    assert_eq!(counts[0], (1.into(), 0.into()));
+
+    for (more, said) in [
+        (&["--phrases", "1"][..], "1 is not in 2..=16"),
+        (&["--phrase-score", "0.3"], "--phrases"),
+        (
+            &["--phrases", "2", "--phrase-score", "3"],
+            "between 0 and 1",
+        ),
+    ] {
+        let failed = build(more).expect(2);
+        assert!(failed.stderr.contains(said), "{}", failed.stderr);
+    }
+    let (bag, vocabulary) = (desk.name("a.dat"), desk.name("vocab.txt"));
+    fs::write(&bag, "1 0:2\n").unwrap();
+    fs::write(&vocabulary, "one\n").unwrap();
+    let failed = jensen(["topics", "build", &bag, "--phrases", "2", "--out", &out]).expect(2);
+    assert!(failed.stderr.contains("have no order"), "{}", failed.stderr);
+}
+
+#[test]
+fn the_held_out_score_chooses_the_number_of_topics() {
+    let desk = Desk::new();
+    let corpus = corpus(&desk);
+    let (whole, stopped) = (desk.name("whole"), desk.name("stopped"));
+    let args = |out: &str, more: &[&str]| {
+        let args = [
+            "topics", "fit", &corpus, "--out", out, "--topics", "1..13:6", "--batch", "20",
+        ];
+        let args = args.into_iter().chain(["--tau", "16", "--quiet"]);
+        args.chain(more.iter().copied())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    jensen(args(&whole, &["--json"])).expect(0);
+    let fit = timeless(&desk.path("whole"));
+    let rows = fit["candidates"].as_array().unwrap();
+    let numbers: Vec<u64> = rows
+        .iter()
+        .map(|row| row["topics"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, [1, 7, 13]);
+    let chosen: Vec<&Value> = rows.iter().filter(|row| row["chosen"] == true).collect();
+    assert_eq!(chosen.len(), 1);
+    // Six fields are more than one topic, and the chosen fit is the one that the folder contains.
+    assert!(chosen[0]["topics"].as_u64().unwrap() > 1);
+    assert_eq!(chosen[0]["topics"], fit["topics"]);
+    let scores = [
+        &chosen[0]["heldout_log_predictive"],
+        &fit["heldout_log_predictive"],
+    ];
+    let scores = scores.map(|score| score.as_f64().unwrap());
+    assert!((scores[0] - scores[1]).abs() < 1e-6, "{scores:?}");
+    let again = jensen(["topics", "evaluate", &whole, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        again["heldout_log_predictive"],
+        fit["heldout_log_predictive"]
+    );
+    let report = fs::read_to_string(desk.path("whole/report.html")).unwrap();
+    assert!(report.contains("Numbers of topics compared"));
+
+    jensen(args(&stopped, &["--max-seconds", "0.02"])).expect(4);
+    let more = [
+        "topics",
+        "fit",
+        "--resume",
+        &stopped,
+        "--max-seconds",
+        "1000",
+        "--quiet",
+    ];
+    jensen(more).expect(0);
+    assert!(topics_of(desk.path("stopped")) == topics_of(desk.path("whole")));
+
+    for (topics, said) in [("7..2", "range"), ("0", "from 1"), ("2..8:0", "range")] {
+        let failed = jensen(["topics", "fit", &corpus, "--topics", topics]).expect(2);
+        assert!(failed.stderr.contains(said), "{}", failed.stderr);
+    }
+    let more = ["--topics", "2..3", "--temper", "global=1:10:100:both"];
+    let failed = jensen(["topics", "fit", &corpus].into_iter().chain(more)).expect(3);
+    assert!(
+        failed.stderr.contains("a single number"),
+        "{}",
+        failed.stderr
+    );
+    let update = ["topics", "update", &whole, &abstracts(), "--topics", "2..3"];
+    let failed = jensen(update).expect(2);
+    assert!(failed.stderr.contains("cannot change"), "{}", failed.stderr);
+    let blind = desk.name("blind.corpus");
+    let build = [
+        "topics",
+        "build",
+        &abstracts(),
+        "--heldout",
+        "0",
+        "--out",
+        &blind,
+        "--quiet",
+    ];
+    jensen(build).expect(0);
+    let failed = jensen(["topics", "fit", &blind, "--topics", "2..3"]).expect(3);
+    assert!(failed.stderr.contains("--heldout 0.1"), "{}", failed.stderr);
+}
+
+#[test]
+fn coherence_is_measured_on_windows_of_other_texts() {
+    let desk = Desk::new();
+    let corpus = corpus(&desk);
+    let run = desk.name("run");
+    jensen(fit(&corpus, &run, &["--quiet"])).expect(0);
+    let show = |more: &[&str]| {
+        let args = ["topics", "show", &run, "--json"];
+        jensen(args.into_iter().chain(more.iter().copied()))
+    };
+    let measures = |more: &[&str]| {
+        let rows = show(more).expect(0).json();
+        let of = |row: &Value| ["npmi", "umass", "cv"].map(|name| row[name].as_f64());
+        rows.as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    let texts = abstracts();
+    let sliding = measures(&["--reference", &texts]);
+    assert_eq!(
+        sliding,
+        measures(&["--reference", &texts, "--window", "110"])
+    );
+    let whole = measures(&["--reference", &texts, "--window", "100000"]);
+    assert_ne!(sliding, whole);
+    // A window of two words contains two of the top words only if they are neighbours.
+    let narrow = measures(&["--reference", &texts, "--window", "2"]);
+    let mean = |rows: &[[Option<f64>; 3]]| rows.iter().map(|row| row[0].unwrap()).sum::<f64>();
+    assert!(mean(&narrow) < mean(&sliding) && mean(&sliding) < mean(&whole));
+    // Texts without the words of the topics say nothing about them.
+    let other = desk.file("other.txt", "nothing here\n");
+    assert!(
+        measures(&["--reference", &other])
+            .iter()
+            .all(|row| *row == [None; 3])
+    );
+    let table = jensen(["topics", "show", &run]).expect(0).stdout;
+    assert!(
+        table.starts_with("topic   share    NPMI   UMass     C_V  most"),
+        "{table}"
+    );
+
+    let bag = desk.file("a.dat", "1 0:2\n");
+    fs::write(desk.path("vocab.txt"), "one\n").unwrap();
+    let failed = show(&["--reference", &bag]).expect(3);
+    assert!(failed.stderr.contains("have no order"), "{}", failed.stderr);
+    let failed = show(&["--window", "5"]).expect(2);
+    assert!(failed.stderr.contains("--reference"), "{}", failed.stderr);
+    let failed = show(&["--reference", &desk.name("missing.txt")]).expect(3);
+    assert!(failed.stderr.contains("missing.txt"), "{}", failed.stderr);
+}
+
+#[test]
+fn an_update_learns_new_words() {
+    let desk = Desk::new();
+    let line = |words: &[&str], i: usize| {
+        let words = (0..20).map(|j| words[(i * 7 + j * j + 3 * i * j) % words.len()]);
+        words.collect::<Vec<_>>().join(" ") + "\n"
+    };
+    let (garden, music) = (
+        ["soil", "seed", "plant", "water", "leaf", "flower"],
+        ["guitar", "song", "band", "album", "drum", "concert"],
+    );
+    let old: String = (0..100)
+        .map(|i| line(if i % 2 == 0 { &garden } else { &music }, i))
+        .collect();
+    // The new documents have a new word in each subject, one rare new word, and a new stop word.
+    let new: String = (0..100)
+        .map(|i| match i % 2 {
+            0 => line(&["soil", "seed", "plant", "water", "leaf", "compost"], i),
+            _ => line(
+                &["guitar", "song", "band", "album", "drum", "synthesizer"],
+                i,
+            ),
+        })
+        .collect();
+    let (old, new) = (
+        desk.file("old.txt", &old),
+        desk.file("new.txt", &(new + "soil rareword and the\n")),
+    );
+    let (corpus, run) = (desk.name("old.corpus"), desk.name("run"));
+    let build = [
+        "topics", "build", &old, "--max-df", "1.0", "--out", &corpus, "--quiet",
+    ];
+    jensen(build).expect(0);
+    let more = [
+        "--topics", "2", "--batch", "20", "--tau", "4", "--passes", "10", "--out", &run,
+    ];
+    jensen(["topics", "fit", &corpus].into_iter().chain(more)).expect(0);
+    let updated = desk.name("updated");
+    let update = |more: &[&str]| {
+        let args = [
+            "topics", "update", &run, &new, "--out", &updated, "--passes", "10",
+        ];
+        jensen(args.into_iter().chain(more.iter().copied()))
+    };
+    let said = update(&["--new-words", "5", "--max-df", "1.0"])
+        .expect(0)
+        .stderr;
+    assert!(said.contains("added 2 words"), "{said}");
+    let shown = jensen(["topics", "show", &updated, "--words", "14", "--json"])
+        .expect(0)
+        .json();
+    // Each new word belongs to its subject, with a probability near that of its neighbours.
+    let rank = |topic: usize, word: &str| {
+        let words = shown[topic]["words"].as_array().unwrap();
+        words.iter().position(|pair| pair[0] == word).unwrap()
+    };
+    for (new, subject, other) in [
+        ("compost", "soil", "guitar"),
+        ("synthesizer", "guitar", "soil"),
+    ] {
+        let topic = usize::from(rank(0, subject) > 6);
+        assert!(rank(topic, new) < rank(topic, other), "{shown}");
+        assert!(rank(1 - topic, new) > 6, "{shown}");
+    }
+    // Without the flag the vocabulary stays.
+    update(&["--quiet"]).expect(0);
+    let words = desk.name("words.txt");
+    jensen([
+        "topics",
+        "export",
+        &updated,
+        "--top",
+        "1",
+        "--vocabulary",
+        &words,
+    ])
+    .expect(0);
+    assert!(!fs::read_to_string(&words).unwrap().contains("compost"));
+    let failed = update(&["--max-df", "0.5"]).expect(2);
+    assert!(failed.stderr.contains("--new-words"), "{}", failed.stderr);
+}
+
+#[test]
+fn seed_words_name_the_topics() {
+    let desk = Desk::new();
+    let subjects = [
+        "soil seed plant water leaf flower root grow",
+        "guitar song band album drum concert voice stage",
+        "oven bread flour butter sugar recipe bake salt",
+        "goal team match league player coach score stadium",
+    ];
+    let subjects = subjects.map(|words| words.split(' ').collect::<Vec<_>>());
+    let text: String = (0..400)
+        .map(|i| {
+            let word = |j: usize| {
+                let subject = &subjects[if j % 4 == 0 { (i + 1) % 4 } else { i % 4 }];
+                subject[(i * 5 + j * j + 3 * i * j) % 8]
+            };
+            (0..24).map(word).collect::<Vec<_>>().join(" ") + "\n"
+        })
+        .collect();
+    let (text, corpus) = (desk.file("text.txt", &text), desk.name("corpus"));
+    let build = [
+        "topics",
+        "build",
+        &text,
+        "--max-df",
+        "1.0",
+        "--heldout",
+        "0.1",
+        "--out",
+        &corpus,
+    ];
+    jensen(build).expect(0);
+    let (run, seeds) = (desk.name("run"), desk.name("seeds.txt"));
+    let fit = |words: &str| {
+        fs::write(&seeds, words).unwrap();
+        let args = [
+            "topics", "fit", &corpus, "--topics", "4", "--batch", "20", "--tau", "16",
+        ];
+        let more = [
+            "--passes",
+            "10",
+            "--seed-words",
+            &seeds,
+            "--out",
+            &run,
+            "--json",
+        ];
+        jensen(args.into_iter().chain(more))
+    };
+    // Every order of the lines is the order of the topics, although each line has only two of the eight words.
+    for order in [[0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]] {
+        let lines = order.map(|subject: usize| subjects[subject][..2].join(" "));
+        fit(&lines.join("\n")).expect(0);
+        let rows = jensen(["topics", "show", &run, "--words", "8", "--json"])
+            .expect(0)
+            .json();
+        for row in rows.as_array().unwrap() {
+            let subject = &subjects[order[row["topic"].as_u64().unwrap() as usize]];
+            let words = row["words"].as_array().unwrap();
+            let own = words
+                .iter()
+                .filter(|pair| subject.contains(&pair[0].as_str().unwrap()));
+            assert_eq!(own.count(), 8, "{order:?} {row}");
+        }
+    }
+    for (words, said) in [
+        ("soil zebra", "`zebra` of topic 0"),
+        ("soil\nseed\nplant\nwater\nleaf", "more than 4 topics"),
+    ] {
+        let failed = fit(words).expect(3);
+        assert!(failed.stderr.contains(said), "{}", failed.stderr);
+    }
+    let args = [
+        "topics",
+        "fit",
+        &corpus,
+        "--topics",
+        "4",
+        "--seed-words",
+        &desk.name("none.txt"),
+    ];
+    let failed = jensen(args).expect(3);
+    assert!(failed.stderr.contains("none.txt"), "{}", failed.stderr);
+    let args = [
+        "topics",
+        "fit",
+        &corpus,
+        "--topics",
+        "4",
+        "--seed-words",
+        &seeds,
+    ];
+    let failed = jensen(args.into_iter().chain(["--learn-eta", "symmetric"])).expect(3);
+    assert!(failed.stderr.contains("fixed eta"), "{}", failed.stderr);
+}
+
+#[test]
 fn topics_are_exported_in_words() {
     let desk = Desk::new();
     let corpus = corpus(&desk);

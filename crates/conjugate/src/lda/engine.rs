@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::globals::{CHUNK, LdaGlobals};
 use super::local::Spec;
 use super::powers::{Knots, PowerTable, power_table};
-use super::score::{self, Completion};
+use super::score::{self, Completion, Score};
 use super::settings::{LdaSettings, LearnAlpha, Start};
 use super::shards::{Ask, LocalShards, Part, Shards, ends, shares};
 use super::topics::Topics;
@@ -84,7 +84,18 @@ impl<'a> LdaEngine<'a> {
         &self.part.inverses
     }
 
+    /// Returns the scores of all held-out documents.
+    pub(crate) fn heldout_scores(&mut self, globals: &LdaGlobals) -> Vec<Score> {
+        let count = self.heldout.map_or(0, Documents::len);
+        self.scores(globals, count).unwrap_or_default()
+    }
+
     fn completion(&mut self, globals: &LdaGlobals, count: usize) -> Option<Completion> {
+        self.scores(globals, count)
+            .map(|scores| Completion::of(&scores))
+    }
+
+    fn scores(&mut self, globals: &LdaGlobals, count: usize) -> Option<Vec<Score>> {
         let heldout = self.heldout.filter(|_| count > 0)?;
         let spec = score::spec(
             self.settings.inference,
@@ -98,12 +109,11 @@ impl<'a> LdaEngine<'a> {
             measure: Measure::default(),
         };
         let seed = self.settings.seed;
-        let scores = self.shards.score(&ask, seed, count).unwrap_or_else(|why| {
+        Some(self.shards.score(&ask, seed, count).unwrap_or_else(|why| {
             // The step is complete, so its record must also be complete. The run ends before the next step.
             self.lost = Some(why);
             score::here(&ask, heldout, seed, count)
-        });
-        Some(Completion::of(&scores))
+        }))
     }
 
     pub(crate) fn whole_completion(&mut self, topics: &Topics) -> Option<Completion> {
@@ -144,6 +154,24 @@ impl<'a> LdaEngine<'a> {
             // This leaves λ − η unchanged.
             globals.eta = next.max(LEAST);
         }
+    }
+
+    /// Returns the difference in the global bound between the prior with seed words and the prior without them. `psi`
+    /// contains ψ(Σ_v λ_kv) for each topic.
+    fn seed_bound(&self, globals: &LdaGlobals, psi: &[f64]) -> f64 {
+        let (eta, prior) = (globals.eta, globals.eta * globals.terms as f64);
+        let mut added = vec![0.0; globals.topics];
+        let mut bound = 0.0;
+        for seed in &self.settings.seeds {
+            let at = seed.term as usize * globals.stride + seed.topic;
+            let lambda = eta + globals.decay * f64::from(globals.mass[at]);
+            bound += seed.weight * (special::digamma(lambda) - psi[seed.topic]);
+            bound -= special::lgamma(eta + seed.weight) - special::lgamma(eta);
+            added[seed.topic] += seed.weight;
+        }
+        let totals = added.iter();
+        let totals = totals.map(|added| special::lgamma(prior + added) - special::lgamma(prior));
+        bound + totals.sum::<f64>()
     }
 
     pub(crate) fn lost(&self) -> Option<&str> {
@@ -207,10 +235,13 @@ impl Engine for LdaEngine<'_> {
         let terms = self.documents.terms();
         let alpha = vec![self.settings.alpha(); self.settings.topics];
         let eta = self.settings.eta();
-        match self.settings.start {
+        let seeds = &self.settings.seeds;
+        let mut globals = match self.settings.start {
             Start::Random => LdaGlobals::random(alpha, terms, eta, seed, self.spec.simd),
-            Start::Documents => start::of_documents(self.documents, alpha, eta, seed),
-        }
+            Start::Documents => start::of_documents(self.documents, alpha, eta, seeds, seed),
+        };
+        globals.add_seeds(seeds, 1.0);
+        globals
     }
 
     fn local_steps(
@@ -287,6 +318,8 @@ impl Engine for LdaEngine<'_> {
                 *total += factor * p;
             }
         }
+        // λ ← (1 − ρ) λ + ρ (prior + scale · statistics) keeps the whole prior of the seed words in λ.
+        globals.add_seeds(&self.settings.seeds, rho);
         self.learn(globals, rho);
     }
 
@@ -324,7 +357,7 @@ impl Engine for LdaEngine<'_> {
             .lambda_totals()
             .map(|t| special::lgamma(t) - prior)
             .sum();
-        parts.iter().sum::<f64>() - totals
+        parts.iter().sum::<f64>() - totals + self.seed_bound(globals, &psi)
     }
 
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition {

@@ -6,7 +6,7 @@ use jensen_math::rng::Purpose;
 use jensen_math::rng::permutation;
 use jensen_math::simd::Simd;
 use jensen_math::sum::Moments;
-use jensen_run::{Control, Identity, Outcome, RunError, run};
+use jensen_run::{Clock, Control, Identity, Outcome, RunError, run};
 use serde::{Deserialize, Serialize};
 
 use super::engine::LdaEngine;
@@ -163,10 +163,35 @@ pub fn fit_on<'a>(
     control: &mut Control<'_>,
 ) -> Result<Outcome<LdaFit>, LdaError> {
     check(job).map_err(LdaError::Input)?;
+    let mut driver = driver(job, shards);
+    let identity = identity(job);
+    let (outcome, mut engine) = if job.settings.temper.from_both_ends() {
+        let mut ends = Ends(driver);
+        let outcome = run(&mut ends, &identity, control).map_err(LdaError::Run)?;
+        (with_output(outcome, Vec::from), ends.0.engine)
+    } else {
+        let outcome = run(&mut driver, &identity, control).map_err(LdaError::Run)?;
+        (with_output(outcome, |end| vec![end]), driver.engine)
+    };
+    let lost = |engine: &LdaEngine<'_>| engine.lost().map(|why| LdaError::Lost(why.to_owned()));
+    if let Some(lost) = lost(&engine) {
+        return Err(lost);
+    }
+    let iterations = outcome.iterations;
+    let outcome = with_output(outcome, |ends| {
+        finished(job, &mut engine, ends, iterations, control.clock)
+    });
+    match lost(&engine) {
+        Some(lost) => Err(lost),
+        None => Ok(outcome),
+    }
+}
+
+/// Creates the run of a job.
+pub(super) fn driver<'a>(job: &LdaJob<'a>, shards: Box<dyn Shards + 'a>) -> Driver<LdaEngine<'a>> {
     let settings = &job.settings;
     let engine = LdaEngine::with_shards(job.documents, job.heldout, settings, job.simd, shards)
         .scoring(job.scored);
-    let before = job.start.map_or(0, |start| start.steps);
     let driver_settings = DriverSettings {
         mode: Mode::Stochastic {
             batch: settings.batch,
@@ -174,79 +199,66 @@ pub fn fit_on<'a>(
             kappa: settings.kappa,
             passes: settings.passes,
             population: settings.population,
-            steps_before: before,
+            steps_before: job.start.map_or(0, |start| start.steps),
         },
         temper: settings.temper.clone(),
         seed: settings.seed,
         scores_per_pass: settings.evaluations_per_pass,
     };
-    let mut driver = match job.start {
+    match job.start {
         None => Driver::new(engine, driver_settings),
         Some(start) => {
             let globals = widened(start, job.documents.terms(), settings);
             Driver::starting_at(engine, driver_settings, globals)
         }
-    };
-    let identity = identity(job);
-    let (outcome, mut engine) = if settings.temper.from_both_ends() {
-        let mut ends = Ends(driver);
-        let outcome = run(&mut ends, &identity, control).map_err(LdaError::Run)?;
-        (with_ends(outcome, Vec::from), ends.0.engine)
-    } else {
-        let outcome = run(&mut driver, &identity, control).map_err(LdaError::Run)?;
-        (with_ends(outcome, |end| vec![end]), driver.engine)
-    };
-    let lost = |engine: &LdaEngine<'_>| engine.lost().map(|why| LdaError::Lost(why.to_owned()));
-    if let Some(lost) = lost(&engine) {
-        return Err(lost);
     }
-    let population = settings.population.unwrap_or(job.documents.len() as f64);
-    let iterations = outcome.iterations;
-    let output = outcome.output.map(|ends| {
-        let begun = control.clock.seconds();
-        let (mut state, rests) = better(&mut engine, ends, settings, population);
-        state.globals.with_alpha(settings.alpha());
-        let heat = Heat::Uniform(1.0);
-        let (elbo, elbo_se) = bound(&mut engine, &mut state.globals, &heat, settings, population);
-        let temperatures = temperatures(&mut engine, &mut state, settings);
-        let topics = state
-            .globals
-            .to_topics(settings.inference, before + iterations, population);
-        let completion = engine.whole_completion(&topics);
-        LdaFit {
-            elbo,
-            elbo_se,
-            completion,
-            evaluate_seconds: control.clock.seconds() - begun,
-            temperature: 1.0 / state.inverse,
-            rests,
-            temperatures,
-            documents: state.used,
-            skipped: state.skipped,
-            topics,
-        }
-    });
-    if let Some(lost) = lost(&engine) {
-        return Err(lost);
-    }
-    Ok(Outcome {
-        output,
-        status: outcome.status,
-        iterations,
-        seconds: outcome.seconds,
-    })
 }
 
-fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
+/// Computes the results of a run that has ended after `iterations` iterations.
+pub(super) fn finished(
+    job: &LdaJob<'_>,
+    engine: &mut LdaEngine<'_>,
+    ends: Vec<State>,
+    iterations: u64,
+    clock: &dyn Clock,
+) -> LdaFit {
+    let settings = &job.settings;
+    let before = job.start.map_or(0, |start| start.steps);
+    let population = settings.population.unwrap_or(job.documents.len() as f64);
+    let begun = clock.seconds();
+    let (mut state, rests) = better(engine, ends, settings, population);
+    state.globals.with_alpha(settings.alpha());
+    let heat = Heat::Uniform(1.0);
+    let (elbo, elbo_se) = bound(engine, &mut state.globals, &heat, settings, population);
+    let temperatures = temperatures(engine, &mut state, settings);
+    let topics = state
+        .globals
+        .to_topics(settings.inference, before + iterations, population);
+    let completion = engine.whole_completion(&topics);
+    LdaFit {
+        elbo,
+        elbo_se,
+        completion,
+        evaluate_seconds: clock.seconds() - begun,
+        temperature: 1.0 / state.inverse,
+        rests,
+        temperatures,
+        documents: state.used,
+        skipped: state.skipped,
+        topics,
+    }
+}
+
+pub(super) fn with_output<T, U>(outcome: Outcome<T>, change: impl FnOnce(T) -> U) -> Outcome<U> {
     Outcome {
-        output: outcome.output.map(list),
+        output: outcome.output.map(change),
         status: outcome.status,
         iterations: outcome.iterations,
         seconds: outcome.seconds,
     }
 }
 
-type State = FitState<LdaGlobals, PowerTable>;
+pub(super) type State = FitState<LdaGlobals, PowerTable>;
 
 /// Returns the final state with the larger bound of the tempered model, or the first state if all runs were stopped.
 fn better(
@@ -373,7 +385,7 @@ fn widened(start: &Topics, terms: usize, settings: &LdaSettings) -> LdaGlobals {
     LdaGlobals::of(&topics)
 }
 
-fn check(job: &LdaJob<'_>) -> Result<(), String> {
+pub(super) fn check(job: &LdaJob<'_>) -> Result<(), String> {
     let settings = &job.settings;
     settings.check().map_err(|error| error.to_string())?;
     let documents = job.documents;

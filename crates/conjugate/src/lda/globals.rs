@@ -11,7 +11,7 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use rayon::prelude::*;
 
 use super::kernel::padded;
-use super::settings::Inference;
+use super::settings::{Inference, Seed};
 use super::topics::Topics;
 
 /// Global parameters λ = η + decay · mass.
@@ -130,6 +130,16 @@ impl LdaGlobals {
             lambda,
             steps,
             population,
+        }
+    }
+
+    /// Adds a multiple of the prior counts of seed words to λ. λ − η of these words then contains the share of their prior
+    /// that η lacks.
+    pub(crate) fn add_seeds(&mut self, seeds: &[Seed], share: f64) {
+        for seed in seeds {
+            let count = share * seed.weight / self.decay;
+            self.mass[seed.term as usize * self.stride + seed.topic] += count as f32;
+            self.totals[seed.topic] += count;
         }
     }
 

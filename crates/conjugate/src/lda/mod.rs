@@ -9,6 +9,7 @@
 //! | `predict` | [`Predictor`]: proportions of new documents |
 //! | `score` | [`Completion`]: the predictive quality of topics on held-out words |
 //! | `start` | initial topics from dissimilar documents |
+//! | `several` | [`fit_best`]: the choice of the number of topics |
 //! | `engine` | batches and global steps |
 //! | [`Shards`] in `shards` | the interface to the processes that run local steps, and the sum of their parts |
 //! | `shard` | a shard's share of a batch: rows of words, local steps, statistics |
@@ -30,6 +31,7 @@ mod powers;
 mod predict;
 mod score;
 mod settings;
+mod several;
 mod shard;
 mod shards;
 #[cfg(test)]
@@ -46,7 +48,8 @@ pub use globals::LdaGlobals;
 pub use powers::PowerTable;
 pub use predict::{Predictor, PredictorScratch, RULE};
 pub use score::{Completion, Piece, Score, completion};
-pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
+pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Seed, Start};
+pub use several::{BestTopics, fit_best, identity_of_several};
 pub use shards::{Ask, BlockMemory, Part, Shards, Spare, block_size, block_step, score_step};
 pub use topics::Topics;
 pub use unigram::{unigram, unigram_bounds};

@@ -74,6 +74,18 @@ pub enum LearnAlpha {
     Asymmetric,
 }
 
+/// A seed word. The Dirichlet parameter of the word in the topic is η + `weight`. Every pair of a topic and a term
+/// occurs at most once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Seed {
+    /// The index of the topic.
+    pub topic: usize,
+    /// The index of the word.
+    pub term: u32,
+    /// The number that is added to η, as a number of tokens.
+    pub weight: f64,
+}
+
 /// Settings of latent Dirichlet allocation. All of them influence results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LdaSettings {
@@ -83,6 +95,9 @@ pub struct LdaSettings {
     pub alpha: Option<f64>,
     /// Symmetric Dirichlet parameter of a topic's word proportions. The default is 1/K.
     pub eta: Option<f64>,
+    /// Seed words, which raise the Dirichlet parameters of some words in some topics.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub seeds: Vec<Seed>,
     /// The method of local steps.
     #[serde(default, skip_serializing_if = "is_default")]
     pub inference: Inference,
@@ -130,6 +145,7 @@ impl LdaSettings {
             topics,
             alpha: None,
             eta: None,
+            seeds: Vec::new(),
             inference: Inference::default(),
             start: Start::default(),
             learn_alpha: LearnAlpha::default(),
@@ -222,6 +238,11 @@ impl LdaSettings {
                  --temper none",
                 self.temper.name()
             )));
+        }
+        if self.learn_eta && !self.seeds.is_empty() {
+            return Err(SettingError::new(
+                "seed words need a fixed eta: remove --learn-eta",
+            ));
         }
         if infers && (self.learn_alpha != LearnAlpha::Fixed || self.learn_eta) {
             return Err(SettingError::new(format!(

@@ -5,13 +5,15 @@
 //! neighbourhood of documents. As in k-means++ (Arthur and Vassilvitskii 2007), documents far from all previous
 //! neighbourhoods are drawn from a sample with a larger probability. The documents nearest to the drawn document have a
 //! mean, and the documents nearest to this mean provide the words of a topic. Distances are based on the cosine between
-//! log counts that are weighted by log inverse document frequency.
+//! log counts that are weighted by log inverse document frequency. A topic with seed words starts from the documents
+//! nearest to these words.
 
 use jensen_math::rng::{Purpose, Stream, permutation};
 use rayon::prelude::*;
 
 use super::globals::LdaGlobals;
 use super::kernel::padded;
+use super::settings::Seed;
 use crate::documents::{Bag, Documents};
 
 const SAMPLE: Purpose = Purpose::new("documents to start topics from");
@@ -137,17 +139,30 @@ fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     position.unwrap_or(weights.len() - 1)
 }
 
-fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> Vec<Vec<usize>> {
+fn neighbourhoods(
+    points: &[Point],
+    topics: usize,
+    terms: usize,
+    seeds: &[Seed],
+    seed: u64,
+) -> Vec<Vec<usize>> {
     let mut stream = Stream::new(seed, CENTRES, 0, 0);
     let index = Index::of(points, terms);
     let mut distant = vec![1.0f64; points.len()];
     let mut centre = vec![0.0f32; terms];
     (0..topics)
-        .map(|_| {
-            let weights: Vec<f64> = distant.iter().map(|d| d * d).collect();
-            let first = draw(&mut stream, &weights);
+        .map(|topic| {
             centre.fill(0.0);
-            points[first].add_to(&mut centre);
+            let own = seeds.iter().filter(|seed| seed.topic == topic);
+            own.for_each(|seed| centre[seed.term as usize] = 1.0);
+            let first = if centre.iter().all(|x| *x == 0.0) {
+                let weights: Vec<f64> = distant.iter().map(|d| d * d).collect();
+                let first = draw(&mut stream, &weights);
+                points[first].add_to(&mut centre);
+                first
+            } else {
+                index.nearest(&centre).1[0]
+            };
             let (_, near) = index.nearest(&centre);
             centre.fill(0.0);
             near.iter().for_each(|&p| points[p].add_to(&mut centre));
@@ -170,6 +185,7 @@ pub(crate) fn of_documents(
     documents: &dyn Documents,
     alpha: Vec<f64>,
     eta: f64,
+    seeds: &[Seed],
     seed: u64,
 ) -> LdaGlobals {
     let (topics, terms) = (alpha.len(), documents.terms());
@@ -190,7 +206,7 @@ pub(crate) fn of_documents(
     for (row, n) in mass.chunks_exact_mut(stride).zip(&common) {
         row[..topics].fill(((1.0 - OWN) * size * n / tokens) as f32);
     }
-    let chosen = neighbourhoods(&points, topics, terms, seed);
+    let chosen = neighbourhoods(&points, topics, terms, seeds, seed);
     for (topic, near) in chosen.into_iter().enumerate() {
         let tokens: f64 = near.iter().map(|&p| bags[p].tokens()).sum();
         for &p in &near {

@@ -423,18 +423,30 @@ fn collapsed_inference_from_documents_finds_planted_topics_that_others_merge() {
 #[test]
 fn the_global_bound_is_the_divergence_of_dirichlets() {
     let documents = corpus(8, 30);
-    let engine = LdaEngine::new(&documents, None, &settings(5), Simd::detect());
+    let mut s = settings(5);
+    s.seeds = [(1, 4, 2.5), (1, 7, 0.5), (3, 4, 40.0)]
+        .map(|(topic, term, weight)| Seed {
+            topic,
+            term,
+            weight,
+        })
+        .to_vec();
+    let engine = LdaEngine::new(&documents, None, &s, Simd::detect());
     let globals = engine.start(3);
     let topics = globals.to_topics(Inference::MeanField, 0, 0.0);
-    let eta = topics.eta;
+    let eta = |topic: usize, term: usize| {
+        let own = |seed: &&Seed| (seed.topic, seed.term as usize) == (topic, term);
+        topics.eta + s.seeds.iter().find(own).map_or(0.0, |seed| seed.weight)
+    };
     let mut expected = 0.0;
     for k in 0..5 {
         let row: Vec<f64> = (0..30)
             .map(|v| f64::from(topics.lambda[v * 5 + k]))
             .collect();
         let total: f64 = row.iter().sum();
-        expected -= lgamma(total) - lgamma(30.0 * eta);
-        for l in row {
+        expected -= lgamma(total) - lgamma((0..30).map(|v| eta(k, v)).sum());
+        for (v, l) in row.into_iter().enumerate() {
+            let eta = eta(k, v);
             expected += lgamma(l) - lgamma(eta) - (l - eta) * (digamma(l) - digamma(total));
         }
     }
@@ -763,12 +775,23 @@ fn ways() -> Vec<LdaSettings> {
             ..settings(20)
         })
         .collect();
-    ways.push(LdaSettings {
+    let collapsed = LdaSettings {
         inference: Inference::Cvb0,
         start: Start::Documents,
         learn_alpha: LearnAlpha::Asymmetric,
-        learn_eta: true,
         ..settings(20)
+    };
+    ways.push(LdaSettings {
+        learn_eta: true,
+        ..collapsed.clone()
+    });
+    ways.push(LdaSettings {
+        seeds: vec![Seed {
+            topic: 3,
+            term: 5,
+            weight: 30.0,
+        }],
+        ..collapsed
     });
     ways
 }

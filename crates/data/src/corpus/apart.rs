@@ -16,11 +16,13 @@ use std::path::{Path, PathBuf};
 use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 
-use super::build::{self, BuildSettings, Built, Choice, Tally};
+use super::build::{self, BuildSettings, Built, Choice};
 use super::count::Count;
 use super::file::{CorpusFile, Split};
+use super::phrases::Phrases;
 use super::shards::{self, Corpus};
 use super::sources::{Skipped, Sources};
+use super::tally::{self, Tally};
 use crate::atomic::sweep;
 use crate::error::DataError;
 use crate::files::{create_folder, remove_file};
@@ -29,6 +31,8 @@ use crate::files::{create_folder, remove_file};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
+    /// Counts the words and the pairs of neighbours in the input file with this index, to learn phrases.
+    Pairs(usize),
     /// Counts the words of the input file with this index.
     Count(usize),
     /// Writes the documents of an input file to a file of their own.
@@ -69,6 +73,9 @@ pub enum Answer {
     /// The number of documents that were read, and the frequencies of their words. The frequencies are `None` if there
     /// were too many distinct words to count.
     Counts(u64, Option<Tally>),
+    /// The number of documents that were read, and the frequencies of their words and of the pairs, as in
+    /// [`Answer::Counts`].
+    Pairs(u64, Option<[Tally; 2]>),
     /// The result of [`Task::Write`].
     Written(Written),
     /// The digest of the shard that was assembled.
@@ -109,11 +116,18 @@ impl Workshop<'_> {
     /// # Errors
     /// Fails if an input cannot be read or is damaged, or if a file cannot be written.
     pub fn step(&self, choice: &Choice, task: &Task) -> Result<Answer, DataError> {
-        let (sources, settings) = (self.sources, self.settings);
+        let sources = self.sources;
+        let settings = &self.settings.joining(&choice.phrases);
         match task {
+            Task::Pairs(input) => {
+                let one = sources.only(*input)?;
+                let (documents, [words, pairs]) = tally::pairs(&one, settings, &mut |_| Ok(()))?;
+                let exact = words.exact().zip(pairs.exact());
+                Ok(Answer::Pairs(documents, exact.map(<[Tally; 2]>::from)))
+            }
             Task::Count(input) => {
                 let one = sources.only(*input)?;
-                let (documents, tally) = build::tally(&one, settings, &mut |_| Ok(()))?;
+                let (documents, tally) = tally::tally(&one, settings, &mut |_| Ok(()))?;
                 Ok(Answer::Counts(documents, tally.exact()))
             }
             Task::Write { input, before } => {
@@ -240,6 +254,43 @@ pub fn build_apart(
     built
 }
 
+fn another_request() -> DataError {
+    DataError::invalid("a worker answered another request")
+}
+
+/// A function like [`Work`] whose errors are those of the build.
+type Ask<'a> = dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, DataError> + 'a;
+
+/// Learns the phrases of all input files. Without settings for phrases, there are none.
+fn phrases(workshop: &Workshop<'_>, work: &mut Ask<'_>) -> Result<Phrases, DataError> {
+    let (sources, settings) = (workshop.sources, workshop.settings);
+    let Some(wanted) = &settings.phrases else {
+        return Ok(Phrases::default());
+    };
+    Phrases::learn(wanted, &settings.vocabulary, |phrases| {
+        let so_far = Choice {
+            phrases: phrases.clone(),
+            ..Choice::default()
+        };
+        let tasks = (0..sources.files()).map(Task::Pairs).collect();
+        let (mut documents, mut words, mut pairs) = (0, Vec::new(), Vec::new());
+        for answer in work(&so_far, tasks)? {
+            let Answer::Pairs(read, tallies) = answer else {
+                return Err(another_request());
+            };
+            documents += read;
+            let [word, pair] = tallies.map_or([None, None], |tallies| tallies.map(Some));
+            words.push(word);
+            pairs.push(pair);
+        }
+        let sum = |tallies| sum(tallies, false, settings.table);
+        match (sum(words), sum(pairs)) {
+            (Some(words), Some(pairs)) => Ok((documents, [words, pairs])),
+            _ => tally::pairs(sources, &settings.joining(phrases), &mut |_| Ok(())),
+        }
+    })
+}
+
 fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Built, DataError> {
     let Workshop {
         sources,
@@ -247,13 +298,17 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
         out,
     } = *workshop;
     let mut work = |choice: &Choice, tasks| work(choice, tasks).map_err(DataError::invalid);
-    let wrong = || DataError::invalid("a worker answered another request");
     let files = sources.files();
+    let choice = Choice {
+        phrases: phrases(workshop, &mut work)?,
+        ..Choice::default()
+    };
+    let settings = &settings.joining(&choice.phrases);
     let mut sizes = Vec::with_capacity(files);
     let mut tallies = Vec::with_capacity(files);
-    for answer in work(&Choice::default(), (0..files).map(Task::Count).collect())? {
+    for answer in work(&choice, (0..files).map(Task::Count).collect())? {
         let Answer::Counts(documents, tally) = answer else {
-            return Err(wrong());
+            return Err(another_request());
         };
         sizes.push(documents);
         tallies.push(tally);
@@ -261,9 +316,12 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
     let documents = sizes.iter().sum();
     let tally = match sum(tallies, sources.words().is_some(), settings.table) {
         Some(tally) => tally,
-        None => build::tally(sources, settings, &mut |_| Ok(()))?.1,
+        None => tally::tally(sources, settings, &mut |_| Ok(()))?.1,
     };
-    let choice = tally.choose(sources, documents, settings)?;
+    let choice = Choice {
+        phrases: choice.phrases,
+        ..tally.choose(sources, documents, settings)?
+    };
     let mut before = 0;
     let tasks = sizes.iter().enumerate().map(|(input, size)| {
         before += size;
@@ -282,7 +340,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
                     "an input changed while Jensen read it: build the corpus again",
                 ));
             }
-            _ => return Err(wrong()),
+            _ => return Err(another_request()),
         }
     }
     let mut built = Built::begun(sources, settings, &choice);
@@ -302,7 +360,7 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
     let mut digests = Vec::with_capacity(shards);
     for answer in work(&choice, tasks)? {
         let Answer::Shard(digest) = answer else {
-            return Err(wrong());
+            return Err(another_request());
         };
         digests.push(digest);
     }

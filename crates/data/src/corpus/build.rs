@@ -8,16 +8,19 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::apart::Written;
-use super::count::{Count, LocalCounts, WordCounts};
+use super::count::WordCounts;
 use super::file::Split;
+use super::phrases::{PhraseSettings, Phrases};
 use super::sources::{Chunk, Content, Format, Skipped, Sources};
 use super::stream::{Extract, Text};
+use super::tally::{pairs, tally};
 use super::tokens::Tokeniser;
-use super::vocabulary::{VocabularySettings, choose};
+use super::vocabulary::VocabularySettings;
 use super::writer::{self, CorpusWriter};
 use crate::error::DataError;
 
-const TASK: usize = 128;
+/// The number of documents that a task reads.
+pub(super) const TASK: usize = 128;
 
 /// The settings for building a corpus.
 #[derive(Clone, Debug)]
@@ -26,9 +29,13 @@ pub struct BuildSettings {
     pub tokeniser: Tokeniser,
     /// The settings for choosing the vocabulary.
     pub vocabulary: VocabularySettings,
+    /// The settings for learning phrases, if the build learns phrases.
+    pub phrases: Option<PhraseSettings>,
     /// The words of an existing model, in the order of its terms. If these words are given, they are the vocabulary of
     /// the corpus, and no other vocabulary is chosen.
     pub fixed: Option<Vec<String>>,
+    /// Whether words that meet the settings of the vocabulary are appended to the words of the existing model.
+    pub grows: bool,
     /// The fraction of documents that are held out. The fraction is at least 0 and less than 1.
     pub heldout: f64,
     /// The seed that determines which documents are held out.
@@ -48,11 +55,20 @@ impl BuildSettings {
             } else {
                 VocabularySettings::text()
             },
+            phrases: None,
             fixed: None,
+            grows: false,
             heldout: 0.0,
             seed: 0,
             table: WordCounts::LIMIT,
         }
+    }
+
+    /// Returns these settings with a tokeniser that joins the given phrases.
+    pub(crate) fn joining(&self, phrases: &Phrases) -> Self {
+        let mut settings = self.clone();
+        settings.tokeniser.phrases.clone_from(phrases);
+        settings
     }
 }
 
@@ -77,6 +93,9 @@ pub struct Built {
     pub distinct_words: u64,
     /// The number of occurrences of words that are not in the vocabulary.
     pub tokens_left_out: u64,
+    /// The number of phrases that the build has learnt.
+    #[serde(default)]
+    pub phrases: u64,
     /// The number of omitted documents for each reason.
     pub skipped: Skipped,
     /// The largest document frequency for which counts are uncertain. If the inputs contain too many distinct words, a
@@ -91,14 +110,25 @@ pub struct Built {
     pub tokeniser: Option<Tokeniser>,
 }
 
+/// A pass over the inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Pairs of neighbouring words are counted. Longer phrases need several such passes.
+    Phrases,
+    /// Words are counted.
+    Words,
+    /// Documents are written.
+    Documents,
+}
+
 /// The progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
-    /// The number of the current pass. The number is 1 while words are counted, and 2 while documents are written.
-    pub pass: u8,
+    /// The current pass over the inputs.
+    pub pass: Pass,
     /// The number of documents that have been read in this pass.
     pub documents: u64,
-    /// The total number of documents. The total is known only in the second pass.
+    /// The total number of documents. The total is known only in the last pass.
     pub total: Option<u64>,
 }
 
@@ -119,7 +149,7 @@ pub fn build(
     progress: &mut dyn FnMut(BuildProgress) -> bool,
 ) -> Result<Built, DataError> {
     check(settings)?;
-    let mut watch = |pass: u8, documents: u64, total: Option<u64>| {
+    let mut watch = |pass: Pass, documents: u64, total: Option<u64>| {
         if progress(BuildProgress {
             pass,
             documents,
@@ -130,17 +160,34 @@ pub fn build(
             Err(DataError::invalid("interrupted: Jensen wrote no corpus"))
         }
     };
+    let learnt;
+    let settings = match &settings.phrases {
+        None => settings,
+        Some(wanted) => {
+            let phrases = Phrases::learn(wanted, &settings.vocabulary, |phrases| {
+                let mut watch = |read| watch(Pass::Phrases, read, None);
+                pairs(sources, &settings.joining(phrases), &mut watch)
+            })?;
+            learnt = settings.joining(&phrases);
+            &learnt
+        }
+    };
     let (total, choice) = match &settings.fixed {
-        Some(words) => (None, Choice::fixed(words)),
-        None => {
-            let (documents, tally) = tally(sources, settings, &mut |read| watch(1, read, None))?;
-            let choice = tally.choose(sources, documents, settings)?;
+        Some(words) if !settings.grows => (None, Choice::fixed(words)),
+        fixed => {
+            let (documents, tally) = tally(sources, settings, &mut |read| {
+                watch(Pass::Words, read, None)
+            })?;
+            let choice = match fixed {
+                Some(words) => tally.append(words, sources, documents, settings),
+                None => tally.choose(sources, documents, settings)?,
+            };
             (Some(documents), choice)
         }
     };
     let mut built = Built::begun(sources, settings, &choice);
     writer::write(out, |writer| {
-        let mut watch = |read| watch(2, read, total);
+        let mut watch = |read| watch(Pass::Documents, read, total);
         let written = write_documents(writer, sources, settings, &choice, 0, out, &mut watch)?;
         built.add(&written);
         built.check(sources)?;
@@ -168,6 +215,7 @@ impl Built {
             terms: choice.words.len() as u64,
             distinct_words: choice.distinct,
             uncertain_below: choice.floor,
+            phrases: settings.tokeniser.phrases.len() as u64,
             heldout: settings.heldout,
             seed: settings.seed,
             tokeniser: sources
@@ -276,7 +324,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
 }
 
 /// Calls `work` for each chunk in order. The next chunk is read while `work` runs.
-fn each_chunk(
+pub(super) fn each_chunk(
     sources: &Sources,
     work: &mut (dyn FnMut(&Chunk) -> Result<(), DataError> + Send),
     watch: &mut dyn FnMut(u64) -> Result<(), DataError>,
@@ -305,6 +353,8 @@ pub struct Choice {
     pub distinct: u64,
     /// The largest document frequency for which counts may be wrong; see [`Built::uncertain_below`].
     pub floor: u64,
+    /// The phrases that a build in pieces has learnt so far.
+    pub phrases: Phrases,
 }
 
 impl Choice {
@@ -347,116 +397,6 @@ impl Counted {
             renumbered,
         }
     }
-}
-
-/// The frequencies of words.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tally {
-    /// The words of text, in no particular order, together with the floor of [`WordCounts`].
-    Words(Vec<(String, Count)>, u64),
-    /// The count of each word in bags. The counts are in the order in which the bags number their words.
-    Terms(Vec<Count>),
-}
-
-impl Tally {
-    /// Returns the counts if no word was dropped, and `None` otherwise.
-    pub(crate) fn exact(self) -> Option<Self> {
-        match self {
-            Self::Words(_, 1..) => None,
-            exact => Some(exact),
-        }
-    }
-
-    pub(crate) fn choose(
-        self,
-        sources: &Sources,
-        documents: u64,
-        settings: &BuildSettings,
-    ) -> Result<Choice, DataError> {
-        match self {
-            Self::Terms(counts) => {
-                let words = sources.words().unwrap_or_default();
-                let all: Vec<(&str, Count)> =
-                    words.iter().map(String::as_str).zip(counts).collect();
-                let old = choose(&all, documents, &settings.vocabulary)?;
-                Ok(Choice {
-                    words: old.iter().map(|&old| words[old].clone()).collect(),
-                    distinct: all.iter().filter(|word| word.1.documents > 0).count() as u64,
-                    old: Some(old),
-                    floor: 0,
-                })
-            }
-            Self::Words(mut all, floor) => {
-                let distinct = all.len() as u64;
-                let seen: Vec<(&str, Count)> = all
-                    .iter()
-                    .map(|(word, count)| (word.as_str(), *count))
-                    .collect();
-                let chosen = if documents == 0 || seen.is_empty() {
-                    Vec::new()
-                } else {
-                    choose(&seen, documents, &settings.vocabulary)?
-                };
-                let words = chosen.iter().map(|&i| std::mem::take(&mut all[i].0));
-                Ok(Choice {
-                    words: words.collect(),
-                    old: None,
-                    distinct,
-                    floor,
-                })
-            }
-        }
-    }
-}
-
-pub(crate) fn tally(
-    sources: &Sources,
-    settings: &BuildSettings,
-    watch: &mut dyn FnMut(u64) -> Result<(), DataError>,
-) -> Result<(u64, Tally), DataError> {
-    if let Some(words) = sources.words() {
-        let mut counts = vec![Count::default(); words.len()];
-        let mut work = |chunk: &Chunk| {
-            if let Content::Bags(bags) = &chunk.content {
-                for (&term, &n) in bags.terms.iter().zip(&bags.counts) {
-                    counts[term as usize].documents += 1;
-                    counts[term as usize].tokens += u64::from(n);
-                }
-            }
-            Ok(())
-        };
-        let documents = each_chunk(sources, &mut work, watch)?;
-        return Ok((documents, Tally::Terms(counts)));
-    }
-    let extract = Extract::new(sources, &settings.tokeniser);
-    let mut counts = WordCounts::new(settings.table);
-    let mut work = |chunk: &Chunk| {
-        let Content::Texts(texts) = &chunk.content else {
-            return Ok(());
-        };
-        let tasks = chunk.len().div_ceil(TASK);
-        let local = (0..tasks).into_par_iter().map(|task| {
-            let mut local = LocalCounts::default();
-            let mut scratch = String::new();
-            for i in task * TASK..((task + 1) * TASK).min(chunk.len()) {
-                if let Text::Words(text) = extract.text(texts, i)? {
-                    extract.words(&text, &mut scratch, |word| local.add(word));
-                }
-                local.next_document();
-            }
-            Ok(local)
-        });
-        let local: Vec<Result<LocalCounts, DataError>> = local.collect();
-        for local in local {
-            counts.add(local?);
-        }
-        counts.shrink();
-        Ok(())
-    };
-    let documents = each_chunk(sources, &mut work, watch)?;
-    let floor = counts.floor();
-    Ok((documents, Tally::Words(counts.into_words(), floor)))
 }
 
 #[derive(Default)]

@@ -10,7 +10,8 @@
 //! | files that may be compressed: gzip, xz, Zstandard | [`compressed`] |
 //! | inputs and their formats: JSON lines, text, UCI, LDA-C, Matrix Market, Parquet | [`sources`], [`bags`], `parquet` |
 //! | splitting text into words | [`tokens`], [`stop_words`] |
-//! | counting words, choosing the vocabulary | [`count`], [`vocabulary`] |
+//! | joining words to phrases | [`phrases`] |
+//! | counting words, choosing the vocabulary | [`tally`](mod@tally), [`count`], [`vocabulary`] |
 //! | one document as bytes | [`codec`] |
 //! | writing and reading the file | [`writer`], [`file`](mod@file) |
 //! | a corpus of one file or of several shards | [`shards`] |
@@ -27,20 +28,23 @@ pub mod count;
 pub mod file;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod phrases;
 pub mod shards;
 pub mod sources;
 pub mod stop_words;
 pub mod stream;
+pub mod tally;
 pub mod tokens;
 pub mod vocabulary;
 pub mod writer;
 
 pub use build::{BuildSettings, Built, build};
 pub use file::{CorpusFile, Document, Split};
+pub use phrases::{PhraseSettings, Phrases};
 pub use shards::Corpus;
 pub use sources::{DocumentUnit, Format, Skipped, Sources};
 pub use stop_words::StopWords;
-pub use stream::{NewDocument, stream};
+pub use stream::{NewDocument, sequences, stream};
 pub use tokens::{Extra, Pattern, Tokeniser};
 pub use vocabulary::{Frequency, VocabularySettings};
 pub use writer::BLOCK;

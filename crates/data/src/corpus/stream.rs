@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::fmt;
 
 use foldhash::fast::FixedState;
+use rayon::prelude::*;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::file::Document;
+use super::phrases::Units;
 use super::sources::{Content, Skipped, Sources, Texts};
-use super::tokens::Tokeniser;
+use super::tokens::{Tokeniser, on_one_line};
 use crate::error::DataError;
 
 /// A document that was read from the inputs.
@@ -103,6 +105,45 @@ pub fn stream<E: From<DataError>>(
     Ok(skipped)
 }
 
+/// The index that [`sequences`] gives to words outside the vocabulary.
+pub const OTHER: u32 = u32::MAX;
+
+/// Reads documents in order and calls `visit` for each chunk of them. A document is the sequence of its words, which are
+/// represented by their indices in `words`, or by [`OTHER`]. Documents that are not valid text are empty.
+///
+/// # Errors
+/// Fails if an input cannot be read or is damaged, or if the inputs are bags of words, which have no order. Errors that
+/// `visit` returns are also returned.
+pub fn sequences<E: From<DataError>>(
+    sources: &Sources,
+    words: &[String],
+    tokeniser: &Tokeniser,
+    mut visit: impl FnMut(Vec<Vec<u32>>) -> Result<(), E>,
+) -> Result<(), E> {
+    let extract = Extract::new(sources, tokeniser);
+    let terms: HashMap<&str, u32, FixedState> =
+        (0..).zip(words).map(|(t, w)| (w.as_str(), t)).collect();
+    let mut reader = sources.reader();
+    while let Some(chunk) = reader.chunk()? {
+        let Content::Texts(texts) = &chunk.content else {
+            let why = "bags of words have no order, so they have no windows: give the texts";
+            return Err(DataError::invalid(why).into());
+        };
+        let of = |i: usize| {
+            let mut document = Vec::new();
+            if let Text::Words(text) = extract.text(texts, i)? {
+                extract.words(&text, &mut String::new(), |word| {
+                    document.push(terms.get(word).copied().unwrap_or(OTHER));
+                });
+            }
+            Ok(document)
+        };
+        let documents = (0..chunk.len()).into_par_iter().map(of);
+        visit(documents.collect::<Result<_, DataError>>()?)?;
+    }
+    Ok(())
+}
+
 pub(crate) struct Extract<'a> {
     sources: &'a Sources,
     tokeniser: &'a Tokeniser,
@@ -163,12 +204,28 @@ impl<'a> Extract<'a> {
         })
     }
 
-    /// Calls `visit` for every word of a document, in order. If the document is a list of words, each element is passed
-    /// unchanged.
-    pub fn words(&self, found: &Found<'_>, scratch: &mut String, mut visit: impl FnMut(&str)) {
+    /// Calls `visit` for every word or phrase of a document, in order.
+    pub fn words(&self, found: &Found<'_>, scratch: &mut String, visit: impl FnMut(&str)) {
+        match self.tokeniser.phrases.is_empty() {
+            true => self.single(found, scratch, visit),
+            false => self.units(found, scratch).each(visit),
+        }
+    }
+
+    /// Returns the words and phrases of a document.
+    pub fn units(&self, found: &Found<'_>, scratch: &mut String) -> Units {
+        let mut units = Units::default();
+        self.single(found, scratch, |word| units.push(word));
+        self.tokeniser.phrases.join(&mut units);
+        units
+    }
+
+    /// Calls `visit` for every word of a document, in order. The elements of a list of words are not changed, apart from
+    /// line ends.
+    fn single(&self, found: &Found<'_>, scratch: &mut String, mut visit: impl FnMut(&str)) {
         match &found.written {
             Written::Text(text) => self.tokeniser.words(text, scratch, visit),
-            Written::List(words) => words.iter().for_each(|word| visit(word)),
+            Written::List(words) => words.iter().for_each(|word| visit(&on_one_line(word))),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Splits text into words.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+use super::phrases::Phrases;
 use crate::error::DataError;
 
 /// The settings for splitting text into words. Words are converted to lower case and to composed form (Unicode's
@@ -27,6 +29,9 @@ pub struct Tokeniser {
     /// An alternative definition of a word. The pattern is matched against the text in lower case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
+    /// Sequences of words that are joined to one word. The phrases also apply to lists of words.
+    #[serde(default, skip_serializing_if = "Phrases::is_empty")]
+    pub phrases: Phrases,
 }
 
 /// Groups of characters other than letters that may be part of a word.
@@ -102,6 +107,7 @@ impl Default for Tokeniser {
             max_length: 30,
             keep: Vec::new(),
             pattern: None,
+            phrases: Phrases::default(),
         }
     }
 }
@@ -142,7 +148,7 @@ impl Tokeniser {
         for found in pattern.0.find_iter(&lower) {
             let letters = found.as_str().chars().filter(|c| !is_mark(*c));
             if self.fits(letters.count()) {
-                visit(found.as_str());
+                visit(&on_one_line(found.as_str()));
             }
         }
     }
@@ -206,6 +212,14 @@ fn role(c: char, [digits, hyphens, apostrophes, symbols]: [bool; 4]) -> Role {
         c if is_mark(c) => Role::Trailing,
         c if digits && c.is_numeric() => Role::Letter,
         _ => Role::Gap,
+    }
+}
+
+/// Replaces line ends by spaces. In the file of a corpus, a line end separates words.
+pub(crate) fn on_one_line(word: &str) -> Cow<'_, str> {
+    match word.contains(['\n', '\r']) {
+        true => Cow::Owned(word.replace(['\n', '\r'], " ")),
+        false => Cow::Borrowed(word),
     }
 }
 

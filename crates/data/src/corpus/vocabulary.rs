@@ -81,6 +81,22 @@ impl VocabularySettings {
             stop_words: StopWords::none(),
         }
     }
+
+    /// Returns the smallest number of documents in which a word must occur, which is at least 1.
+    pub(crate) fn least(&self, documents: u64) -> u64 {
+        match self.min_df {
+            Frequency::Documents(n) => n.max(1),
+            Frequency::Share(share) => ((share * documents as f64).ceil() as u64).max(1),
+        }
+    }
+
+    /// Returns the largest number of documents in which a word may occur.
+    fn most(&self, documents: u64) -> u64 {
+        match self.max_df {
+            Frequency::Documents(n) => n,
+            Frequency::Share(share) => (share * documents as f64).floor() as u64,
+        }
+    }
 }
 
 /// Chooses the words of the vocabulary. Returns their indices in `words`, sorted by decreasing document frequency.
@@ -93,14 +109,29 @@ pub fn choose(
     documents: u64,
     settings: &VocabularySettings,
 ) -> Result<Vec<usize>, DataError> {
-    let least = match settings.min_df {
-        Frequency::Documents(n) => n.max(1),
-        Frequency::Share(share) => ((share * documents as f64).ceil() as u64).max(1),
-    };
-    let most = match settings.max_df {
-        Frequency::Documents(n) => n,
-        Frequency::Share(share) => (share * documents as f64).floor() as u64,
-    };
+    let chosen = select(words, documents, settings);
+    if chosen.is_empty() {
+        return Err(DataError::invalid(format!(
+            "the vocabulary has no words: of {} in {}, none is in at least {} (--min-df {}) and at most {} \
+             documents (--max-df {}) without being a stop word; lower --min-df or raise --max-df",
+            counted(words.len() as u64, "distinct word"),
+            counted(documents, "document"),
+            settings.least(documents),
+            settings.min_df,
+            settings.most(documents),
+            settings.max_df,
+        )));
+    }
+    Ok(chosen)
+}
+
+/// Selects words as [`choose`] does. The result may be empty.
+pub(crate) fn select(
+    words: &[(&str, Count)],
+    documents: u64,
+    settings: &VocabularySettings,
+) -> Vec<usize> {
+    let (least, most) = (settings.least(documents), settings.most(documents));
     let mut chosen: Vec<usize> = (0..words.len())
         .filter(|&i| {
             let (word, count) = words[i];
@@ -114,17 +145,7 @@ pub fn choose(
     if let Some(limit) = settings.max_terms {
         chosen.truncate(limit);
     }
-    if chosen.is_empty() {
-        return Err(DataError::invalid(format!(
-            "the vocabulary has no words: of {} in {}, none is in at least {least} (--min-df {}) and at most {most} \
-             documents (--max-df {}) without being a stop word; lower --min-df or raise --max-df",
-            counted(words.len() as u64, "distinct word"),
-            counted(documents, "document"),
-            settings.min_df,
-            settings.max_df,
-        )));
-    }
-    Ok(chosen)
+    chosen
 }
 
 fn counted(count: u64, thing: &str) -> String {

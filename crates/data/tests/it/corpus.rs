@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jensen_data::DataError;
+use jensen_data::corpus::build::Pass;
 use jensen_data::corpus::sources::SourceSettings;
 use jensen_data::corpus::vocabulary::VocabularySettings;
 use jensen_data::corpus::{
-    BuildSettings, Built, Corpus, Document, Extra, Frequency, Sources, Split, StopWords, Tokeniser,
-    build, stream,
+    BuildSettings, Built, Corpus, Document, Extra, Frequency, PhraseSettings, Sources, Split,
+    StopWords, Tokeniser, build, stream,
 };
 
 fn sources(
@@ -418,13 +419,138 @@ fn lists_of_words_are_taken_as_they_are_and_no_document_is_lost() {
 }
 
 #[test]
+fn line_ends_in_listed_words_leave_the_corpus_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    std::fs::write(&path, r#"{"text": ["a\nb", "c", "d\r"]}"#).unwrap();
+    let read = sources(&[path], |_| {}).unwrap();
+    let (corpus, _) = make(&read, &folder.path().join("c"), &all(&read)).unwrap();
+    assert_eq!(corpus.words(), ["a b", "c", "d "]);
+}
+
+/// Returns texts in which `york` often follows `new` and `city` often follows `new york`, among random words.
+fn texts_with_phrases(count: usize) -> Vec<String> {
+    let mut texts = texts(count);
+    for (i, text) in texts.iter_mut().enumerate() {
+        *text += match i % 10 {
+            0..4 => " new york city",
+            4..6 => " new york",
+            6 => " new",
+            _ => " of the",
+        };
+    }
+    texts
+}
+
+fn learning(sources: &Sources, longest: usize, score: f64) -> BuildSettings {
+    BuildSettings {
+        phrases: Some(PhraseSettings { longest, score }),
+        vocabulary: VocabularySettings {
+            min_df: Frequency::Documents(5),
+            max_df: Frequency::Share(1.0),
+            ..VocabularySettings::text()
+        },
+        ..BuildSettings::new(sources)
+    }
+}
+
+#[test]
+fn phrases_are_learnt_from_pairs_that_chance_does_not_explain() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.txt");
+    let texts = texts_with_phrases(2000);
+    std::fs::write(&path, texts.join("\n")).unwrap();
+    let read = sources(&[path], |_| {}).unwrap();
+    let phrases_of = |longest: usize, score: f64| {
+        let settings = learning(&read, longest, score);
+        let (corpus, built) = make(&read, &folder.path().join("c"), &settings).unwrap();
+        let words = corpus.words().iter().filter(|word| word.contains('_'));
+        (words.cloned().collect::<Vec<_>>(), built.phrases, corpus)
+    };
+    // `york city` is a phrase too, but its first word always belongs to `new york`. Stop words such as those of `of the`
+    // form no phrases. The other words are independent
+    // of each other, so they form none either.
+    let (two, count, _) = phrases_of(2, 0.5);
+    assert_eq!((two, count), (vec!["new_york".to_owned()], 2));
+    let (three, count, corpus) = phrases_of(3, 0.5);
+    assert_eq!((three.len(), count), (2, 3));
+    let term = |word: &str| corpus.words().iter().position(|w| w == word);
+    assert!(term("new_york_city").is_some() && term("new").is_some() && term("york").is_none());
+    // The normalised mutual information of the pair, computed from the texts.
+    let tokens: usize = texts.iter().map(|text| text.split(' ').count()).sum();
+    let count = |word: &str| {
+        let words = texts.iter().flat_map(|text| text.split(' '));
+        words.filter(|w| *w == word).count() as f64
+    };
+    // `york` follows `new` whenever it occurs.
+    let (new, york, total) = (count("new"), count("york"), tokens as f64);
+    let npmi = f64::ln(total / new) / f64::ln(total / york);
+    assert_eq!(phrases_of(2, npmi + 1e-9).1, 0);
+    assert_eq!(phrases_of(2, npmi - 1e-9).1, 1);
+
+    // New documents are read with the phrases of the corpus, in text and in lists of words.
+    let stored = corpus.record()["tokeniser"].clone();
+    let tokeniser: Tokeniser = serde_json::from_value(stored).unwrap();
+    let path = folder.path().join("new.jsonl");
+    let lines = [
+        r#"{"text": "New York city of New York"}"#,
+        r#"{"text": ["new", "york", "city"]}"#,
+        r#"{"text": ["york", "new"]}"#,
+    ];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let mut found = Vec::new();
+    let new = sources(&[path], |_| {}).unwrap();
+    stream(&new, corpus.words(), &tokeniser, |documents| {
+        found.extend(
+            documents
+                .into_iter()
+                .map(|new| (new.document.terms, new.unknown)),
+        );
+        Ok::<(), DataError>(())
+    })
+    .unwrap();
+    let terms = |words: &[&str]| {
+        let mut terms: Vec<u32> = words.iter().map(|w| term(w).unwrap() as u32).collect();
+        terms.sort_unstable();
+        terms
+    };
+    assert_eq!(found[0], (terms(&["new_york_city", "new_york"]), 1));
+    assert_eq!(found[1], (terms(&["new_york_city"]), 0));
+    assert_eq!(found[2], (terms(&["new"]), 1));
+}
+
+#[test]
+fn phrases_do_not_depend_on_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.txt");
+    std::fs::write(&path, texts_with_phrases(5000).join("\n")).unwrap();
+    let read = sources(&[path], |_| {}).unwrap();
+    // The score is so low, and the table so small, that chance and the limit of the table affect the phrases.
+    let settings = BuildSettings {
+        table: 3000,
+        ..learning(&read, 4, 0.05)
+    };
+    let bytes = |threads: usize| {
+        let out = folder.path().join(threads.to_string());
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let built = pool
+            .unwrap()
+            .install(|| make(&read, &out, &settings))
+            .unwrap();
+        assert!(built.1.phrases > 10, "{}", built.1.phrases);
+        std::fs::read(out).unwrap()
+    };
+    assert_eq!(bytes(1), bytes(3));
+}
+
+#[test]
 fn an_interrupted_build_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.txt");
     std::fs::write(&path, "one two\n").unwrap();
     let read = sources(&[path], |_| {}).unwrap();
     let out = folder.path().join("c");
-    let error = build(&read, &out, &all(&read), &mut |at| at.pass == 1).unwrap_err();
+    let error = build(&read, &out, &all(&read), &mut |at| at.pass == Pass::Words).unwrap_err();
     assert!(error.to_string().contains("interrupted"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -469,21 +595,28 @@ fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
     std::fs::write(&bags[0], "2 0:1 3:2\n1 1:4\n".repeat(20)).unwrap();
     std::fs::write(&bags[1], "3 0:1 2:2 4:1\n1 3:1\n".repeat(9)).unwrap();
     std::fs::write(path("vocab.txt"), "one\ntwo\nthree\ntwo\nfive\n").unwrap();
-    for (inputs, table) in [
-        (&texts[..], 1_000_000),
+    for (inputs, table, phrases) in [
+        (&texts[..], 1_000_000, false),
+        (&texts[..], 1_000_000, true),
+        (&texts[..], 300, true),
         // The limits are smaller than the number of words in one file, or in all files together.
-        (&texts[..], 20),
-        (&texts[..], 60),
-        (&bags[..], 1_000_000),
+        (&texts[..], 20, false),
+        (&texts[..], 60, false),
+        (&bags[..], 1_000_000, false),
     ] {
         let sources = Sources::new(inputs, &SourceSettings::default()).unwrap();
         let mut settings = BuildSettings::new(&sources);
         settings.vocabulary.max_df = Frequency::Share(1.0);
         settings.vocabulary.min_df = Frequency::Documents(2);
+        settings.phrases = phrases.then_some(PhraseSettings {
+            longest: 4,
+            score: 0.3,
+        });
         (settings.heldout, settings.seed, settings.table) = (0.2, 3, table);
         let whole = path("whole.corpus");
         let built = build(&sources, &whole, &settings, &mut |_| true).unwrap();
         assert_eq!(built.uncertain_below > 0, table <= 60);
+        assert_eq!(built.phrases > 0, phrases);
         for shards in [1, 3, 8] {
             let (divided, apart) = (path("divided"), path("apart"));
             Corpus::open(&whole)

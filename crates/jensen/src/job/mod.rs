@@ -15,12 +15,14 @@
 //! | `judge` | [`Evidence`] → [`Judgement`]: the verdict |
 //! | [`request`] | merging given and stored settings, and listing them |
 //! | [`words`] | parsing values of settings |
+//! | `range` | [`CountRange`]: a number of components or topics, or a range from which Jensen chooses |
 //!
 //! This module does not print, read a clock or handle Ctrl-C. The [`Around`] that the caller passes contains the
 //! observer, the clock and the cancellation flag.
 
 pub mod folder;
 mod judge;
+mod range;
 pub mod request;
 mod session;
 pub mod words;
@@ -35,6 +37,7 @@ use serde::Serialize;
 
 use crate::Error;
 pub use judge::{Baseline, Evidence, Judgement, Work};
+pub use range::CountRange;
 
 /// The default time between two checkpoints in seconds.
 pub const CHECKPOINT_EVERY: f64 = 30.0;

@@ -13,13 +13,13 @@ use super::job::{PointJob, cell, one_part, starts};
 use super::kinds::Kinds;
 use super::mixture::{PointsFit, bernoullis, multinomials, spread};
 use super::{
-    Chain, ColumnKind, ComponentRange, CovarianceShape, Described, Emission, Globals, Kind, Parts,
-    PointRequest, Points,
+    Chain, ColumnKind, CovarianceShape, Described, Emission, Globals, Kind, Parts, PointRequest,
+    Points,
 };
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
-use crate::job::{Around, carry_out};
+use crate::job::{Around, CountRange, carry_out};
 use crate::units::{Standardise, Units};
 
 /// The name of the command, which is stored in its result folders.
@@ -44,7 +44,7 @@ pub struct ChainsRequest {
             help_heading = "Model"
         )
     )]
-    pub states: Option<ComponentRange>,
+    pub states: Option<CountRange>,
     /// The column that identifies sequences, whose steps are in order; without it all rows are one sequence
     #[cfg_attr(
         feature = "clap",
@@ -96,8 +96,8 @@ pub struct ChainsRequest {
 }
 
 impl ChainsRequest {
-    fn sizes(&self) -> ComponentRange {
-        self.states.unwrap_or(ComponentRange::one(1))
+    fn sizes(&self) -> CountRange {
+        self.states.unwrap_or(CountRange::one(1))
     }
 
     fn kind(&self) -> Kind {

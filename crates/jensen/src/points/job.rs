@@ -1,10 +1,11 @@
 //! The fit job that all models of points share.
 
+use jensen_conjugate::contest::Ended;
 use jensen_conjugate::driver::DriverSettings;
 use jensen_conjugate::fit::{ModelFit, fit};
 use jensen_conjugate::model::ConjugateModel;
 use jensen_conjugate::plain::Plain;
-use jensen_conjugate::several::{BestFit, Candidate, Ended, fit_best, identity_of_several};
+use jensen_conjugate::several::{BestFit, Candidate, fit_best, identity_of_several};
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Record, Store};
 use serde::Serialize;
@@ -288,7 +289,11 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
         let starts = self.starts();
         let size = self.size(*chosen);
         let same = ended.iter().skip(size * starts).take(starts);
-        let same = same.filter(|ended| ended.elbo.is_some_and(|elbo| elbo >= made.fit.elbo - SAME));
+        let same = same.filter(|ended| {
+            ended
+                .elbo()
+                .is_some_and(|elbo| elbo >= made.fit.elbo - SAME)
+        });
         let same = same.count();
         if starts > 2 && same == 1 {
             remarks.push(format!(
@@ -455,8 +460,8 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
                 rows.map(|(i, (ended, candidate))| CandidateRow {
                     parts: candidate.model.parts().len() as u64,
                     seed: candidate.settings.seed,
-                    elbo: ended.elbo,
-                    evidence: ended.elbo.map(|elbo| elbo + candidate.credit),
+                    elbo: ended.elbo(),
+                    evidence: ended.elbo().map(|elbo| elbo + candidate.credit),
                     iterations: ended.iterations,
                     converged: ended.status.is_converged(),
                     chosen: i == *chosen,

@@ -12,7 +12,6 @@
 //! | `chains` | [`ChainsRequest`], [`Sequences`] and [`fit_chains`]: hidden Markov models |
 //! | `stored` | [`Globals`] and [`stored_globals`]: a fit as stored in a file |
 //! | `kinds` | [`ColumnKind`]: tables whose columns have different kinds |
-//! | `sizes` | [`ComponentRange`]: a number of components, or a range from which Jensen chooses |
 //! | `model` | [`MixtureModel`]: a fitted mixture that is applied to new points |
 //! | `explained` | [`Explained`]: predictions of points |
 //! | `summary` | [`PointsSummary`]: the contents of `fit.json` |
@@ -29,7 +28,6 @@ mod model;
 mod report_page;
 mod request;
 mod shards;
-mod sizes;
 mod stored;
 mod summary;
 mod table;
@@ -44,7 +42,6 @@ pub use mixture::{MIXTURE, PointsFit, fit_mixture};
 pub use model::MixtureModel;
 pub use request::{CovarianceShape, FactorsRequest, Kind, MixtureRequest, PointRequest};
 pub use shards::{PointShard, point_step};
-pub use sizes::ComponentRange;
 pub use stored::{Globals, stored_globals};
 pub use summary::{CandidateRow, Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
 pub use table::Points;

@@ -7,11 +7,11 @@ use jensen_conjugate::models::{Covariance, GaussianPrior};
 use jensen_conjugate::temper::{Length, Temper};
 use serde::{Deserialize, Serialize};
 
+use super::ColumnKind;
 use super::kinds::Kinds;
-use super::{ColumnKind, ComponentRange};
 use crate::Error;
 #[cfg(feature = "clap")]
-use crate::job::words;
+use crate::job::{CountRange, words};
 use crate::units::Standardise;
 
 /// The settings of every model of points. Absent settings take their defaults.
@@ -226,7 +226,7 @@ pub struct MixtureRequest {
             help_heading = "Model"
         )
     )]
-    pub components: Option<ComponentRange>,
+    pub components: Option<CountRange>,
     /// Density of a component [default: gaussian]
     #[cfg_attr(
         feature = "clap",
@@ -289,8 +289,8 @@ pub struct MixtureRequest {
 
 impl MixtureRequest {
     /// Returns the range of the number of components from which the fit chooses.
-    pub fn sizes(&self) -> ComponentRange {
-        self.components.unwrap_or(ComponentRange::one(1))
+    pub fn sizes(&self) -> CountRange {
+        self.components.unwrap_or(CountRange::one(1))
     }
 
     pub(super) fn kind(&self) -> Kind {

@@ -1,6 +1,9 @@
 //! The coherence of topics. Coherence measures how often the top words of a topic occur in the same documents.
 
+use std::collections::BTreeMap;
+
 use jensen_conjugate::documents::{Bag, Documents};
+use jensen_data::corpus::phrases::normalised_pmi;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -23,83 +26,205 @@ pub struct Coherence {
     /// (2011) report the sum over all pairs, but this field contains the mean.
     pub umass: Option<f64>,
     /// The C_V coherence, which lies between 0 and 1. The vector of a word contains its NPMI with each word of the
-    /// topic. The C_V coherence is the mean cosine between the vector of a word and the sum of all vectors. Jensen uses
-    /// whole documents as windows. Röder, Both and Hinneburg (2015) use sliding windows of 110 words, but word counts
-    /// do not contain the order of the words.
+    /// topic. The C_V coherence is the mean cosine between the vector of a word and the sum of all vectors. Röder,
+    /// Both and Hinneburg (2015) use sliding windows of 110 words, as [`WindowCoherence`] does. Word counts do not
+    /// contain the order of the words, so [`coherence()`] uses whole documents as windows.
     #[serde(default)]
     pub cv: Option<f64>,
-}
-
-/// The number of documents that contain each pair of words, as `counts[topic][pair(i, j)]` with i ≤ j. The entry for
-/// (i, i) is the number of documents that contain word i.
-struct Counts {
-    together: Vec<u64>,
 }
 
 fn pair(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
 
-/// Computes the coherence of several topics over `documents`. The function reads the documents only once. Each topic is
-/// a list of its top words in descending order of probability. The function uses at most the first 64 words.
-pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherence> {
-    let words = topics.iter().map(|t| t.len().min(WORDS)).max().unwrap_or(0);
-    let stride = pair(0, words);
-    // For each term, this vector contains the topics that have the term among their top words, and its rank in each.
-    let mut ranks: Vec<Vec<(u32, u32)>> = vec![Vec::new(); documents.terms()];
-    for (topic, terms) in (0..).zip(topics) {
-        for (rank, &term) in (0..).zip(terms.iter().take(WORDS)) {
-            if let Some(slot) = ranks.get_mut(term as usize) {
-                slot.push((topic, rank));
+/// The top words of topics, by term. The counts of their pairs are in a table with one part per topic: entry
+/// `pair(i, j)` of a part is the number of documents that contain both word i and word j, with i ≤ j. The entry for
+/// (i, i) is the number of documents that contain word i.
+struct TopWords<'a> {
+    topics: &'a [Vec<u32>],
+    /// The topics that have a term among their top words, and its rank in each.
+    ranks: Vec<Vec<(u32, u32)>>,
+    stride: usize,
+}
+
+impl<'a> TopWords<'a> {
+    fn new(topics: &'a [Vec<u32>], terms: usize) -> Self {
+        let words = topics.iter().map(|t| t.len().min(WORDS)).max().unwrap_or(0);
+        let mut ranks: Vec<Vec<(u32, u32)>> = vec![Vec::new(); terms];
+        for (topic, terms) in (0..).zip(topics) {
+            for (rank, &term) in (0..).zip(terms.iter().take(WORDS)) {
+                if let Some(slot) = ranks.get_mut(term as usize) {
+                    slot.push((topic, rank));
+                }
+            }
+        }
+        Self {
+            topics,
+            ranks,
+            stride: pair(0, words),
+        }
+    }
+
+    fn ranks(&self, term: u32) -> &[(u32, u32)] {
+        self.ranks.get(term as usize).map_or(&[], Vec::as_slice)
+    }
+
+    fn empty(&self) -> Vec<u64> {
+        vec![0; self.stride * self.topics.len()]
+    }
+
+    /// Adds `times` documents that contain the words of a topic whose ranks are the bits of `mask`.
+    fn add(&self, table: &mut [u64], topic: usize, mask: u64, times: u64) {
+        let table = &mut table[topic * self.stride..(topic + 1) * self.stride];
+        for j in bits(mask) {
+            for i in bits(mask).take_while(|&i| i <= j) {
+                table[pair(i, j)] += times;
             }
         }
     }
-    let empty = || Counts {
-        together: vec![0; stride * topics.len()],
-    };
+
+    fn judge(&self, table: &[u64], total: u64) -> Vec<Coherence> {
+        let tables = table.chunks(self.stride.max(1));
+        let pairs = self.topics.iter().zip(tables);
+        let of =
+            |(terms, table): (&Vec<u32>, _)| judge(terms.len().min(WORDS), table, total as f64);
+        pairs.map(of).collect()
+    }
+}
+
+fn plus(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+    a
+}
+
+/// Computes the coherence of several topics over `documents`. The function reads the documents only once. Each topic is
+/// a list of its top words in descending order of probability. The function uses at most the first 64 words.
+pub fn coherence(documents: &dyn Documents, topics: &[Vec<u32>]) -> Vec<Coherence> {
+    let top = TopWords::new(topics, documents.terms());
     let tasks = documents.len().div_ceil(TASK);
     // The order of the sums does not matter, because integer addition has no rounding errors.
-    let counts = (0..tasks)
+    let table = (0..tasks)
         .into_par_iter()
-        .fold(empty, |mut counts, task| {
-            let mut bag = Bag::new();
-            let mut masks = vec![0u64; topics.len()];
-            let mut touched = Vec::new();
-            for index in task * TASK..((task + 1) * TASK).min(documents.len()) {
-                documents.read(index, &mut bag);
-                for &term in &bag.terms {
-                    for &(topic, rank) in &ranks[term as usize] {
-                        if masks[topic as usize] == 0 {
-                            touched.push(topic as usize);
-                        }
-                        masks[topic as usize] |= 1 << rank;
-                    }
-                }
-                for topic in touched.drain(..) {
-                    let mask = std::mem::take(&mut masks[topic]);
-                    let table = &mut counts.together[topic * stride..(topic + 1) * stride];
-                    for j in bits(mask) {
-                        for i in bits(mask).take_while(|&i| i <= j) {
-                            table[pair(i, j)] += 1;
+        .fold(
+            || top.empty(),
+            |mut table, task| {
+                let mut bag = Bag::new();
+                let mut masks = vec![0u64; topics.len()];
+                let mut touched = Vec::new();
+                for index in task * TASK..((task + 1) * TASK).min(documents.len()) {
+                    documents.read(index, &mut bag);
+                    for &term in &bag.terms {
+                        for &(topic, rank) in top.ranks(term) {
+                            if masks[topic as usize] == 0 {
+                                touched.push(topic as usize);
+                            }
+                            masks[topic as usize] |= 1 << rank;
                         }
                     }
+                    for topic in touched.drain(..) {
+                        let mask = std::mem::take(&mut masks[topic]);
+                        top.add(&mut table, topic, mask, 1);
+                    }
+                }
+                table
+            },
+        )
+        .reduce(|| top.empty(), plus);
+    top.judge(&table, documents.len() as u64)
+}
+
+/// The coherence of topics over sliding windows of texts, which arrive in pieces.
+pub struct WindowCoherence<'a> {
+    top: TopWords<'a>,
+    window: usize,
+    table: Vec<u64>,
+    windows: u64,
+}
+
+/// The words of a topic within the present window.
+#[derive(Clone)]
+struct Inside {
+    counts: [u32; WORDS],
+    mask: u64,
+    /// The first window with this mask.
+    since: u64,
+}
+
+impl<'a> WindowCoherence<'a> {
+    /// The number of words in a window of C_V (Röder, Both and Hinneburg 2015, Table 8).
+    pub const WINDOW: usize = 110;
+
+    /// Prepares the coherence of `topics` as in [`coherence()`], for a vocabulary of `terms` words and windows of
+    /// `window` words.
+    pub fn new(topics: &'a [Vec<u32>], terms: usize, window: usize) -> Self {
+        let top = TopWords::new(topics, terms);
+        Self {
+            table: top.empty(),
+            top,
+            window: window.max(1),
+            windows: 0,
+        }
+    }
+
+    /// Adds the windows of documents, which are sequences of terms. Other words have numbers that are not terms. A
+    /// document that is not longer than a window is one window.
+    pub fn add(&mut self, documents: &[Vec<u32>]) {
+        let count = |document: &Vec<u32>| document.len().saturating_sub(self.window) as u64 + 1;
+        self.windows += documents.iter().map(count).sum::<u64>();
+        let table = documents
+            .par_iter()
+            .with_min_len(64)
+            .fold(
+                || self.top.empty(),
+                |mut table, document| {
+                    self.slide(document, count(document), &mut table);
+                    table
+                },
+            )
+            .reduce(|| self.top.empty(), plus);
+        self.table = plus(std::mem::take(&mut self.table), table);
+    }
+
+    fn slide(&self, document: &[u32], windows: u64, table: &mut [u64]) {
+        let mut inside: BTreeMap<u32, Inside> = BTreeMap::new();
+        let mut change = |term: u32, now: u64, enters: bool| {
+            for &(topic, rank) in self.top.ranks(term) {
+                let inside = inside.entry(topic).or_insert(Inside {
+                    counts: [0; WORDS],
+                    mask: 0,
+                    since: now,
+                });
+                let count = &mut inside.counts[rank as usize];
+                *count = if enters { *count + 1 } else { *count - 1 };
+                let mask = match *count {
+                    0 => inside.mask & !(1 << rank),
+                    _ => inside.mask | 1 << rank,
+                };
+                if mask != inside.mask {
+                    self.top
+                        .add(table, topic as usize, inside.mask, now - inside.since);
+                    (inside.mask, inside.since) = (mask, now);
                 }
             }
-            counts
-        })
-        .reduce(empty, |mut a, b| {
-            for (a, b) in a.together.iter_mut().zip(b.together) {
-                *a += b;
-            }
-            a
-        });
-    let total = documents.len() as f64;
-    let tables = counts.together.chunks(stride.max(1));
-    topics
-        .iter()
-        .zip(tables)
-        .map(|(terms, table)| judge(terms.len().min(WORDS), table, total))
-        .collect()
+        };
+        let first = self.window.min(document.len());
+        document[..first]
+            .iter()
+            .for_each(|term| change(*term, 0, true));
+        for (now, (leaving, entering)) in (1..).zip(document.iter().zip(&document[first..])) {
+            change(*leaving, now, false);
+            change(*entering, now, true);
+        }
+        for (topic, inside) in inside {
+            self.top
+                .add(table, topic as usize, inside.mask, windows - inside.since);
+        }
+    }
+
+    /// Returns the coherence of each topic.
+    pub fn finish(self) -> Vec<Coherence> {
+        self.top.judge(&self.table, self.windows)
+    }
 }
 
 fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
@@ -123,13 +248,7 @@ fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
             let both = table[pair(i, j)] as f64;
             pairs += 1;
             umass += ((both + 1.0) / a).ln();
-            npmi += if both == 0.0 {
-                -1.0
-            } else if both == total {
-                1.0
-            } else {
-                (both * total / (a * b)).ln() / (total / both).ln()
-            };
+            npmi += normalised_pmi(a, b, both, total);
         }
     }
     let mean = |sum: f64| (pairs > 0).then(|| sum / f64::from(pairs));
@@ -188,5 +307,42 @@ mod tests {
         // document.
         assert!((found[0].cv.unwrap() - 0.397_317_933_201_270_46).abs() < 1e-12);
         assert!(found[1..].iter().all(|c| *c == Coherence::default()));
+    }
+
+    const GENSIM: [f64; 2] = [0.722_192_787_234_365_8, 0.954_261_785_966_819_1];
+
+    #[test]
+    fn windows_slide_as_in_gensim() {
+        let text = |words: &str| words.split(' ').map(|w| w.parse().unwrap()).collect();
+        let documents: Vec<Vec<u32>> = vec![
+            text("0 9 1 9 9 2 0 1"),
+            text("1 9 9 9 0"),
+            text("2 2 9 1"),
+            text("0 1"),
+            Vec::new(),
+            text("9 3 9 9 9 9 4 3 9"),
+        ];
+        let topics = [vec![0, 1, 2], vec![3, 4]];
+        // The slow computation lists all windows as documents.
+        let mut listed = MemoryDocuments::new(10);
+        for document in &documents {
+            let windows = document.len().saturating_sub(3) + 1;
+            for first in 0..windows {
+                let mut terms = document[first..document.len().min(first + 3)].to_vec();
+                terms.sort_unstable();
+                terms.dedup();
+                let counts = vec![1.0; terms.len()];
+                listed.push(&Bag { terms, counts }).unwrap();
+            }
+        }
+        let mut windows = WindowCoherence::new(&topics, 10, 3);
+        windows.add(&documents[..2]);
+        windows.add(&documents[2..]);
+        let found = windows.finish();
+        assert_eq!(found, coherence(&listed, &topics));
+        // These are the values of `c_v` that gensim 4.4 computes for these texts with `window_size=3`.
+        for (found, gensim) in found.iter().zip(GENSIM) {
+            assert!((found.cv.unwrap() - gensim).abs() < 1e-12, "{found:?}");
+        }
     }
 }

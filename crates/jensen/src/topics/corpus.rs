@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use jensen_data::corpus::sources::SourceSettings;
 use jensen_data::corpus::{
-    BuildSettings, DocumentUnit, Extra, Format, Frequency, Pattern, Sources, StopWords, Tokeniser,
+    BuildSettings, DocumentUnit, Extra, Format, Frequency, Pattern, PhraseSettings, Phrases,
+    Sources, StopWords, Tokeniser,
 };
 use serde::{Deserialize, Deserializer};
 
@@ -46,6 +47,10 @@ pub struct CorpusRequest {
     pub keep: Vec<Extra>,
     /// A pattern that matches a word. If a pattern is given, the other rules for words do not apply.
     pub pattern: Option<Pattern>,
+    /// The largest number of words in a phrase. If it is given, Jensen learns phrases and treats each phrase as a word.
+    pub phrases: Option<usize>,
+    /// The smallest normalised pointwise mutual information of the two parts of a phrase.
+    pub phrase_score: Option<f64>,
     /// The fraction of the documents that are held out.
     pub heldout: Option<f64>,
     /// The seed that determines which documents are held out.
@@ -64,6 +69,9 @@ impl CorpusRequest {
     pub const FIELD: &str = "text";
     /// The default minimum and maximum number of letters in a word.
     pub const LENGTHS: [usize; 2] = [2, 30];
+    /// The default smallest score of a phrase, halfway between independent words and words that always occur together.
+    /// Two words that each make up a thousandth of all words then form a phrase if a tenth of them stand in it.
+    pub const PHRASE_SCORE: f64 = 0.5;
     /// The default fraction of the documents that are held out.
     pub const HELDOUT: f64 = 0.01;
 
@@ -89,7 +97,18 @@ impl CorpusRequest {
         if self.pattern.is_some() && !self.keep.is_empty() {
             return Err(Error::setting("--pattern defines the words: remove --keep"));
         }
-        Ok(())
+        if self.phrases.is_some_and(|longest| longest < 2) {
+            return Err(Error::setting("--phrases must be at least 2 words"));
+        }
+        match self.phrase_score {
+            Some(_) if self.phrases.is_none() => Err(Error::setting(
+                "--phrase-score applies to phrases: add --phrases 2",
+            )),
+            Some(score) if !(0.0..=1.0).contains(&score) => {
+                Err(Error::setting("--phrase-score must be between 0 and 1"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Opens the input files and folders.
@@ -113,6 +132,11 @@ impl CorpusRequest {
     /// Returns the same errors as [`check`](Self::check). Also fails if the file with the stop words cannot be read.
     pub fn settings(&self, sources: &Sources) -> Result<BuildSettings, Error> {
         self.check()?;
+        if self.phrases.is_some() && sources.words().is_some() {
+            return Err(Error::setting(
+                "bags of words have no order, so they have no phrases: remove --phrases, or give the texts",
+            ));
+        }
         let [min_length, max_length] = self.lengths();
         let mut settings = BuildSettings::new(sources);
         settings.tokeniser = Tokeniser {
@@ -120,7 +144,12 @@ impl CorpusRequest {
             max_length,
             keep: self.keep.clone(),
             pattern: self.pattern.clone(),
+            phrases: Phrases::default(),
         };
+        settings.phrases = self.phrases.map(|longest| PhraseSettings {
+            longest,
+            score: self.phrase_score.unwrap_or(Self::PHRASE_SCORE),
+        });
         let vocabulary = &mut settings.vocabulary;
         vocabulary.min_df = self.min_df.unwrap_or(vocabulary.min_df);
         vocabulary.max_df = self.max_df.unwrap_or(vocabulary.max_df);

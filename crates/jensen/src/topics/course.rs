@@ -51,7 +51,8 @@ fn number(record: &Record, name: &str) -> Option<f64> {
 #[derive(Clone, Debug)]
 pub struct TopicsCourse {
     sizes: PassSizes,
-    curves: Curves,
+    /// The curves of each number of topics.
+    curves: Vec<Curves>,
     /// The number of iterations that consisted only of training, followed by the total time that they took in seconds.
     training: (u64, f64),
     /// The elapsed time in seconds at the last record. The first iteration of a run is not timed, because its time
@@ -61,16 +62,21 @@ pub struct TopicsCourse {
 
 impl job::Course for TopicsCourse {
     fn add(&mut self, record: &Record) {
-        let pass = self.sizes.passes(record.iteration);
+        let candidate = number(record, "candidate").map_or(0, |candidate| candidate as usize - 1);
+        let pass = number(record, "pass").unwrap_or(0.0);
+        if self.curves.len() <= candidate {
+            self.curves.resize(candidate + 1, Curves::default());
+        }
+        let curves = &mut self.curves[candidate];
         let scored = number(record, "heldout_log_predictive");
         if let Some(score) = scored {
-            self.curves.heldout.push((pass, score));
+            curves.heldout.push((pass, score));
         }
         if let Some(temperature) = number(record, "temperature") {
-            self.curves.temperature.push((pass, temperature));
+            curves.temperature.push((pass, temperature));
         }
         if let Some(bound) = record.elbo {
-            self.curves.bound.push((pass, bound / self.sizes.tokens));
+            curves.bound.push((pass, bound / self.sizes.tokens));
         }
         if let (None, Some(before)) = (scored, self.before) {
             self.training.0 += 1;
@@ -85,7 +91,7 @@ impl TopicsCourse {
     pub fn new(sizes: PassSizes) -> Self {
         Self {
             sizes,
-            curves: Curves::default(),
+            curves: Vec::new(),
             training: (0, 0.0),
             before: None,
         }
@@ -99,9 +105,9 @@ impl TopicsCourse {
         (seconds > 0.0).then(|| documents / seconds)
     }
 
-    /// Returns the curves of the run, reduced to a limited number of points.
-    pub fn curves(&self) -> Curves {
-        let mut curves = self.curves.clone();
+    /// Returns the curves of the fit with the given index, reduced to a limited number of points.
+    pub fn curves(&self, candidate: usize) -> Curves {
+        let mut curves = self.curves.get(candidate).cloned().unwrap_or_default();
         for curve in [
             &mut curves.heldout,
             &mut curves.temperature,
@@ -130,9 +136,10 @@ mod tests {
             tokens: 1e4,
             batch: 100.0,
         };
-        let record = |iteration, seconds, score: Option<f64>| {
+        let record = |iteration: u32, seconds, score: Option<f64>| {
             let mut record = Record::new(0).with("temperature", 2.0);
-            (record.iteration, record.seconds) = (iteration, seconds);
+            record = record.with("pass", f64::from(iteration) / 3.0);
+            (record.iteration, record.seconds) = (iteration.into(), seconds);
             match score {
                 Some(score) => record.with("heldout_log_predictive", score),
                 None => record,
@@ -151,7 +158,7 @@ mod tests {
         }
         let speed = gathered.docs_per_second().unwrap();
         assert!((speed - 2.0 * (250.0 / 3.0) / 1.5).abs() < 1e-12, "{speed}");
-        let curves = gathered.curves();
+        let curves = gathered.curves(0);
         assert_eq!(curves.heldout, [(1.0, -7.0)]);
         assert_eq!(curves.temperature.len(), 4);
     }
@@ -163,8 +170,11 @@ mod tests {
             tokens: 1.0,
             batch: 1.0,
         });
-        gathered.curves.bound = (0..2501).map(|i| (f64::from(i), 0.0)).collect();
-        let curve = gathered.curves().bound;
+        gathered.curves = vec![Curves {
+            bound: (0..2501).map(|i| (f64::from(i), 0.0)).collect(),
+            ..Curves::default()
+        }];
+        let curve = gathered.curves(0).bound;
         assert!(curve.len() <= POINTS && curve.len() > POINTS / 2);
         assert_eq!(curve.last(), Some(&(2500.0, 0.0)));
     }

@@ -1,11 +1,14 @@
 //! The fit job for topic models.
 
+use jensen_conjugate::contest::Ended;
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::{
-    self, Completion, Inference, LdaError, LdaFit, LdaJob, LdaSettings, LearnAlpha, Shards,
+    self, BestTopics, Completion, Inference, LdaError, LdaFit, LdaJob, LdaSettings, LearnAlpha,
+    Shards,
 };
 use jensen_conjugate::temper::{Length, Temper};
 use jensen_math::simd::Simd;
+use jensen_math::sum::Moments;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
 use super::exemplars;
@@ -14,8 +17,8 @@ use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
 use super::summary::{dead, in_use};
 use super::{
-    Coherence, Collection, PassSizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds,
-    TopicsSummary, report_page, rows,
+    Coherence, Collection, PassSizes, TopicModel, TopicRow, TopicsCandidate, TopicsCourse,
+    TopicsSeconds, TopicsSummary, report_page, rows,
 };
 use crate::Error;
 use crate::job::{
@@ -41,7 +44,8 @@ pub struct TopicsJob<'a> {
     collection: &'a Collection<'a>,
     run: TopicsRun,
     start: Option<&'a TopicModel>,
-    settings: LdaSettings,
+    /// The settings for each number of topics, in ascending order.
+    settings: Vec<LdaSettings>,
     simd: Simd,
     open_seconds: f64,
     shards: Option<Box<dyn Shards + 'a>>,
@@ -55,6 +59,9 @@ pub struct TopicsMade {
     pub model: TopicModel,
     /// The summary of every topic.
     pub rows: Vec<TopicRow>,
+    /// The index of the chosen number of topics, followed by the results for all numbers. This field is `None` if there
+    /// was only one number.
+    pub candidates: Option<(usize, Vec<Ended>)>,
     /// The comparison with a model that has a single topic, or `None` if there is no baseline.
     pub baseline: Option<Baseline>,
     /// The time in seconds for the computation of the ELBO, the scores and the coherence.
@@ -90,19 +97,31 @@ pub fn fit_topics_on<'a>(
     shards: Option<Box<dyn Shards + 'a>>,
     around: Around<'_>,
 ) -> Result<Done<TopicsJob<'a>>, Error> {
-    let settings = run.flags.settings()?;
+    let mut settings = run.flags.settings()?;
+    for settings in &mut settings {
+        let (words, tokens) = (collection.words(), collection.train.tokens());
+        settings.seeds = run.flags.seeds(settings.topics, words, tokens)?;
+    }
     let simd = run.flags.simd()?;
     run.flags.simd = Some(simd.name().to_owned());
     // The name of the inference method is stored, because the default may change in a later version, but a resumed run
     // must use the same method.
-    run.flags.inference = Some(settings.inference.name().to_owned());
+    run.flags.inference = Some(settings[0].inference.name().to_owned());
     run.digest.clone_from(&collection.digest);
     let tokens = collection.train.tokens();
-    if settings.topics as f64 > tokens {
+    if let Some(many) = settings
+        .iter()
+        .find(|settings| settings.topics as f64 > tokens)
+    {
         return Err(Error::Input(format!(
             "{} topics are too many for {tokens} tokens: use fewer topics",
-            settings.topics
+            many.topics
         )));
+    }
+    if settings.len() > 1 && shards.is_some() {
+        return Err(Error::setting(
+            "several machines fit one number of topics at a time: replace the range by a number",
+        ));
     }
     let job = TopicsJob {
         collection,
@@ -132,12 +151,12 @@ impl TopicsJob<'_> {
         &*self.collection.train
     }
 
-    fn with_job<T>(&self, each: impl FnOnce(&LdaJob<'_>) -> T) -> T {
+    /// Returns one job for each number of topics.
+    fn jobs(&self) -> Vec<LdaJob<'_>> {
         let train = self.train();
-        let heldout = self.collection.heldout.as_deref();
-        each(&LdaJob {
+        let job = |settings: &LdaSettings| LdaJob {
             documents: train,
-            heldout,
+            heldout: self.collection.heldout.as_deref(),
             scored: SCORED,
             start: self.start.map(|start| &start.topics),
             settings: LdaSettings {
@@ -146,14 +165,21 @@ impl TopicsJob<'_> {
                 population: self
                     .start
                     .map(|start| start.topics.population + train.len() as f64),
-                ..self.settings.clone()
+                ..settings.clone()
             },
             simd: self.simd,
             data_hash: self.collection.digest.clone(),
-        })
+        };
+        self.settings.iter().map(job).collect()
     }
 
-    fn made(&self, fit: LdaFit, clock: &dyn Clock) -> TopicsMade {
+    /// Returns the number of iterations of each fit.
+    fn each(&self) -> u64 {
+        lda::planned_iterations(self.train().len(), &self.settings[0])
+    }
+
+    fn made(&self, best: BestTopics, clock: &dyn Clock) -> TopicsMade {
+        let BestTopics { fit, chosen, ended } = best;
         let begun = clock.seconds();
         let model = TopicModel {
             topics: fit.topics.clone(),
@@ -164,25 +190,61 @@ impl TopicsJob<'_> {
                 .clone(),
         };
         let rows = rows(&model, self.run.flags.words(), self.train());
-        let baseline = self.baseline(&fit);
+        let baseline = self.baseline(&fit, &self.settings[chosen]);
         TopicsMade {
             evaluate_seconds: fit.evaluate_seconds + (clock.seconds() - begun),
             fit,
             model,
             rows,
+            candidates: (self.settings.len() > 1).then_some((chosen, ended)),
             baseline,
         }
+    }
+
+    /// Returns the settings of the chosen fit.
+    fn chosen(&self, made: &TopicsMade) -> &LdaSettings {
+        &self.settings[made.candidates.as_ref().map_or(0, |chosen| chosen.0)]
+    }
+
+    /// Returns the scores of all numbers of topics. The list is empty if there is only one number.
+    fn candidate_rows(&self, made: &TopicsMade) -> Vec<TopicsCandidate> {
+        let Some((chosen, ended)) = &made.candidates else {
+            return Vec::new();
+        };
+        let words = made
+            .fit
+            .completion
+            .map_or(0.0, |completion| completion.words as f64);
+        let best = ended.get(*chosen).map_or(&[][..], |best| &best.scores);
+        let rows = ended.iter().zip(&self.settings).enumerate();
+        rows.map(|(number, (ended, settings))| {
+            let pairs = ended.scores.iter().zip(best);
+            let differences: Vec<f64> = pairs.map(|(own, best)| own - best).collect();
+            let documents = differences.len() as f64;
+            let moments = Moments::of(&differences);
+            TopicsCandidate {
+                topics: settings.topics,
+                heldout_log_predictive: match ended.scores.is_empty() {
+                    true => f64::NAN,
+                    false => ended.scores.iter().sum::<f64>() / words,
+                },
+                difference: moments.mean() * documents / words,
+                difference_se: moments.standard_error() * documents / words,
+                chosen: number == *chosen,
+            }
+        })
+        .collect()
     }
 
     /// Returns the comparison with a model that has a single topic. The compared scores are those of the held-out
     /// words, or the ELBOs if no documents are held out. For an update, the ELBO of the baseline cannot be computed,
     /// because it would include documents that are no longer available.
-    fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
+    fn baseline(&self, fit: &LdaFit, settings: &LdaSettings) -> Option<Baseline> {
         let advice = "Make more passes (--passes), or use fewer topics (--topics).".to_owned();
         let model = "one topic for all".to_owned();
         if let (Some(own), Some(heldout)) = (fit.completion, self.collection.heldout.as_deref()) {
-            let one = lda::unigram(self.train(), &self.settings);
-            let plain = lda::completion(&one, heldout, self.settings.seed, self.simd);
+            let one = lda::unigram(self.train(), settings);
+            let plain = lda::completion(&one, heldout, settings.seed, self.simd);
             return Some(Baseline {
                 model,
                 score: plain.log_predictive,
@@ -192,10 +254,10 @@ impl TopicsJob<'_> {
                 advice,
             });
         }
-        if self.start.is_some() || self.settings.topics == 1 {
+        if self.start.is_some() || settings.topics == 1 {
             return None;
         }
-        let plain = lda::unigram_bounds(self.train(), &self.settings);
+        let plain = lda::unigram_bounds(self.train(), settings);
         Some(Baseline {
             model,
             score: plain.bound,
@@ -245,7 +307,7 @@ impl Job for TopicsJob<'_> {
     }
 
     fn identity(&self) -> Identity {
-        self.with_job(lda::identity)
+        lda::identity_of_several(&self.jobs(), self.each())
     }
 
     fn budgets(&self) -> &'static [&'static str] {
@@ -253,13 +315,12 @@ impl Job for TopicsJob<'_> {
     }
 
     fn need(&self) -> Need {
-        let (topics, terms) = (self.settings.topics as u64, self.train().terms() as u64);
-        let batch = self.settings.batch as u64 * topics * 4 * 200;
-        let runs = if self.settings.temper.from_both_ends() {
-            2
-        } else {
-            1
-        };
+        let largest = &self.settings[self.settings.len() - 1];
+        let (topics, terms) = (largest.topics as u64, self.train().terms() as u64);
+        let batch = largest.batch as u64 * topics * 4 * 200;
+        // The best fit so far stays in memory while the next one runs.
+        let two = self.settings.len() > 1 || largest.temper.from_both_ends();
+        let runs = if two { 2 } else { 1 };
         Need {
             what: format!("a fit of {topics} topics of {terms} words"),
             // This rough estimate includes the topics in single precision with their statistics, three copies in double
@@ -274,28 +335,39 @@ impl Job for TopicsJob<'_> {
     fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.run.flags.max_seconds,
-            ..Budget::iterations(lda::planned_iterations(self.train().len(), &self.settings))
+            ..Budget::iterations(self.each() * self.settings.len() as u64)
         }
     }
 
     fn course(&self) -> TopicsCourse {
-        TopicsCourse::new(PassSizes::of(self.train(), &self.settings))
+        TopicsCourse::new(PassSizes::of(self.train(), &self.settings[0]))
     }
 
     fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<TopicsMade>, Error> {
         let clock = control.clock;
         let shards = self.shards.take();
-        let outcome = self
-            .with_job(|job| match shards {
-                Some(shards) => lda::fit_on(job, shards, &mut control),
-                None => lda::fit(job, &mut control),
-            })
-            .map_err(|error| match error {
-                LdaError::Input(what) | LdaError::Lost(what) => Error::Input(what),
-                LdaError::Run(error) => error.into(),
-            })?;
+        let jobs = self.jobs();
+        let alone = |outcome: Outcome<LdaFit>| Outcome {
+            output: outcome.output.map(|fit| BestTopics {
+                fit,
+                chosen: 0,
+                ended: Vec::new(),
+            }),
+            status: outcome.status,
+            iterations: outcome.iterations,
+            seconds: outcome.seconds,
+        };
+        let outcome = match (shards, &jobs[..]) {
+            (Some(shards), _) => lda::fit_on(&jobs[0], shards, &mut control).map(alone),
+            (None, [job]) => lda::fit(job, &mut control).map(alone),
+            (None, jobs) => lda::fit_best(jobs, self.each(), &mut control),
+        };
+        let outcome = outcome.map_err(|error| match error {
+            LdaError::Input(what) | LdaError::Lost(what) => Error::Input(what),
+            LdaError::Run(error) => error.into(),
+        })?;
         Ok(Outcome {
-            output: outcome.output.map(|fit| self.made(fit, clock)),
+            output: outcome.output.map(|best| self.made(best, clock)),
             status: outcome.status,
             iterations: outcome.iterations,
             seconds: outcome.seconds,
@@ -303,25 +375,26 @@ impl Job for TopicsJob<'_> {
     }
 
     fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        let settings = self.chosen(&made.output);
         let work = Work::Planned {
             iterations: self.budget().max_iterations,
-            made: format!("completed all passes: {}", self.settings.passes),
+            made: format!("completed all passes: {}", settings.passes),
         };
         let length = Length {
-            planned: self.settings.passes,
+            planned: settings.passes,
             cooling: COOLING,
             flag: "--passes",
         };
         let mut evidence = Evidence {
             baseline: made.output.baseline.clone(),
             temperature: made.output.fit.temperature,
-            cooling: self.settings.temper.remedy(&length),
+            cooling: settings.temper.remedy(&length),
             ..Evidence::new(made.status.clone(), work)
         };
         let shares = made.output.fit.topics.shares();
         let (topics, used, dead) = (shares.len(), in_use(&shares), dead(&shares));
         if FEWEST * used < topics as f64 {
-            let advice = match (self.settings.inference, &self.settings.temper) {
+            let advice = match (settings.inference, &settings.temper) {
                 (Inference::Cvb0, _) => "use fewer topics, or more passes (--passes)",
                 (Inference::MeanField, Temper::None) => {
                     "fit again with `--inference cvb0`, or use fewer topics"
@@ -331,6 +404,14 @@ impl Job for TopicsJob<'_> {
             evidence.notes.push(format!(
                 "{used:.0} of {topics} topics are in use (exponential of the entropy of their token shares), \
                  and {dead} have less than a tenth of an even share: {advice}"
+            ));
+        }
+        if let Some((chosen, _)) = &made.output.candidates
+            && chosen + 1 == self.settings.len()
+        {
+            evidence.notes.push(format!(
+                "the largest number of topics, {}, has the best held-out score, so a larger number may be better",
+                settings.topics
             ));
         }
         if made.output.fit.completion.is_none() {
@@ -349,6 +430,7 @@ impl Job for TopicsJob<'_> {
             evaluate_seconds,
             ..
         } = &made.output;
+        let settings = self.chosen(&made.output);
         let completion = &fit.completion;
         let temper = &self.run.flags.temper;
         TopicsSummary {
@@ -369,7 +451,7 @@ impl Job for TopicsJob<'_> {
             population: fit.topics.population,
             tokens: self.train().tokens(),
             terms: self.train().terms(),
-            topics: self.settings.topics,
+            topics: settings.topics,
             alpha: fit.topics.mean_alpha(),
             eta: fit.topics.eta,
             temper: temper.clone().unwrap_or_else(|| "none".into()),
@@ -380,14 +462,15 @@ impl Job for TopicsJob<'_> {
                 evaluate: *evaluate_seconds,
             },
             coherence: Coherence::mean(rows),
-            seed: self.settings.seed,
+            seed: settings.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             topic_rows: rows.clone(),
-            inference: self.settings.inference.name().to_owned(),
+            inference: settings.inference.name().to_owned(),
             topics_in_use: in_use(&fit.topics.shares()),
             dead_topics: dead(&fit.topics.shares()),
             rests: fit.rests.clone(),
-            learned_alpha: match self.settings.learn_alpha {
+            candidates: self.candidate_rows(&made.output),
+            learned_alpha: match settings.learn_alpha {
                 LearnAlpha::Fixed => Vec::new(),
                 LearnAlpha::Symmetric | LearnAlpha::Asymmetric => fit.topics.alpha.clone(),
             },
@@ -407,7 +490,9 @@ impl Job for TopicsJob<'_> {
         );
         let page = report_page(
             summary,
-            &made.course.curves(),
+            &made
+                .course
+                .curves(made.output.candidates.as_ref().map_or(0, |chosen| chosen.0)),
             map,
             exhibit,
             &self.collection.name,

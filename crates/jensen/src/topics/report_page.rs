@@ -3,7 +3,7 @@
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
 
-use super::TopicsSummary;
+use super::{TopicsCandidate, TopicsSummary};
 
 const ROWS: usize = 200;
 
@@ -54,6 +54,19 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     figures
 }
 
+/// Returns the section with the scores of all numbers of topics, or `None` if there was only one number.
+fn compared(summary: &TopicsSummary) -> Option<Section> {
+    let exhibit = Exhibit {
+        heading: "Numbers of topics compared".to_owned(),
+        note: "Mean log predictive probability of a held-out word, and its difference from that of the number kept. \
+               A larger number is kept only if it is better by more than one standard error."
+            .to_owned(),
+        table: TopicsCandidate::table(&summary.candidates),
+        ..Exhibit::default()
+    };
+    (!summary.candidates.is_empty()).then(|| exhibit.into())
+}
+
 /// Returns the report of a fitted topic model. `documents` contains example documents of each topic, and `corpus` is
 /// the name of the corpus. The report lists `settings` without changes.
 pub fn report_page(
@@ -96,6 +109,7 @@ pub fn report_page(
         ..Exhibit::default()
     }.into());
     sections.extend(documents.map(Section::from));
+    sections.extend(compared(summary));
     if !figures.is_empty() {
         sections.push(
             Exhibit {

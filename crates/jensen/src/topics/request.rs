@@ -1,13 +1,18 @@
 //! The settings of a fit, with their defaults.
 
-use jensen_conjugate::lda::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use jensen_conjugate::lda::{Inference, LdaSettings, LearnAlpha, LocalRule, Seed, Start};
 use jensen_conjugate::temper::Temper;
+use jensen_data::corpus::compressed;
 use jensen_math::simd::Simd;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::job::words;
+use crate::job::{CountRange, words};
 
 const WORDS: usize = 10;
 
@@ -18,9 +23,13 @@ const EVALUATIONS: f64 = 5.0;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct TopicsRequest {
-    /// Number of topics
-    #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Model"))]
-    pub topics: Option<u64>,
+    /// Number of topics, or a range such as 5..20 or 20..100:20 (in steps of 20) from which the score of held-out
+    /// documents chooses
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, short = 'k', value_name = "K", help_heading = "Model")
+    )]
+    pub topics: Option<CountRange>,
     /// Dirichlet parameter of a document's topic proportions: a number, or X/K [default: 5/K and at most 0.1,
     /// and 1/K with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
@@ -29,6 +38,17 @@ pub struct TopicsRequest {
     /// and 1/K with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
     pub eta: Option<String>,
+    /// File of seed words: each line has words, separated by spaces, that the prior favours in a topic of their own; the
+    /// first line belongs to topic 0
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "FILE", help_heading = "Model")
+    )]
+    pub seed_words: Option<PathBuf>,
+    /// Prior count of each seed word, as a share of an even part of the tokens, which is their number divided by K
+    /// [default: 0.01]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", value_parser = words::positive, requires = "seed_words", help_heading = "Model"))]
+    pub seed_weight: Option<f64>,
     /// Whether to learn alpha after the first pass: no, one number for all topics, or one for each [default: fixed]
     #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric|asymmetric", value_parser = ["fixed", "symmetric", "asymmetric"], help_heading = "Model"))]
     pub learn_alpha: Option<String>,
@@ -120,14 +140,70 @@ impl TopicsRequest {
         Ok(named("inference", self.inference.as_deref())?.unwrap_or(default))
     }
 
-    /// Returns the settings of the fitting method.
+    /// Returns the settings of the fitting method for each number of topics, in ascending order.
     ///
     /// # Errors
     /// Fails if a setting is invalid, or if the number of topics is missing.
-    pub fn settings(&self) -> Result<LdaSettings, Error> {
+    pub fn settings(&self) -> Result<Vec<LdaSettings>, Error> {
         let topics = self.topics.ok_or_else(|| {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")
         })?;
+        topics
+            .all()
+            .map(|topics| self.settings_of(topics))
+            .collect()
+    }
+
+    /// Returns the seed words of a fit, in a vocabulary of `words` with `tokens` tokens in all documents.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, has more lines than there are topics, or contains a word that is not in the
+    /// vocabulary.
+    pub(super) fn seeds(
+        &self,
+        topics: usize,
+        words: &[String],
+        tokens: f64,
+    ) -> Result<Vec<Seed>, Error> {
+        let Some(path) = &self.seed_words else {
+            return Ok(Vec::new());
+        };
+        let weight = self.seed_weight.unwrap_or(SEED_WEIGHT) * tokens / topics as f64;
+        let terms: HashMap<&str, u32> = (0..).zip(words).map(|(t, w)| (w.as_str(), t)).collect();
+        let text = read_text(path)?;
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let mut seeds: Vec<Seed> = Vec::new();
+        for (topic, line) in lines.enumerate() {
+            if topic >= topics {
+                return Err(Error::Input(format!(
+                    "`{}` has seed words for more than {topics} topics: remove lines, or raise --topics",
+                    path.display()
+                )));
+            }
+            for word in line.split_whitespace() {
+                let Some(&term) = terms.get(word) else {
+                    return Err(Error::Input(format!(
+                        "`{}`: the seed word `{word}` of topic {topic} is not in the vocabulary: remove it, or build \
+                         the corpus with a smaller --min-df or a larger --max-df",
+                        path.display()
+                    )));
+                };
+                if !seeds
+                    .iter()
+                    .any(|seed| (seed.topic, seed.term) == (topic, term))
+                {
+                    seeds.push(Seed {
+                        topic,
+                        term,
+                        weight,
+                    });
+                }
+            }
+        }
+        Ok(seeds)
+    }
+
+    fn settings_of(&self, topics: u64) -> Result<LdaSettings, Error> {
         let temper = self.temper.as_deref().unwrap_or("none");
         let temper = temper.parse::<Temper>()?;
         let inference = self.inference()?;
@@ -176,6 +252,17 @@ impl TopicsRequest {
     }
 }
 
+fn read_text(path: &Path) -> Result<String, Error> {
+    let mut text = String::new();
+    let read = compressed::open(path)?.read_to_string(&mut text);
+    read.map_err(|error| Error::Input(format!("cannot read `{}`: {error}", path.display())))?;
+    Ok(text)
+}
+
+/// The default prior count of a seed word, as a share of an even part of the tokens. Ten seed words together then have
+/// the weight of a tenth of a topic's tokens.
+const SEED_WEIGHT: f64 = 0.01;
+
 /// The default length of the cooling phase of an inferred temperature, in passes. At the end of this phase, the
 /// temperature is 1.
 pub(super) const COOLING: f64 = 0.5;
@@ -223,13 +310,14 @@ mod tests {
     #[test]
     fn flags_become_settings() {
         let flags = TopicsRequest {
-            topics: Some(50),
+            topics: Some(CountRange::one(50)),
             alpha: Some("1/K".into()),
             eta: Some("0.3".into()),
             temper: Some("anneal=0.1".into()),
             ..TopicsRequest::default()
         };
-        let settings = flags.settings().unwrap();
+        let only = |request: &TopicsRequest| request.settings().unwrap().swap_remove(0);
+        let settings = only(&flags);
         assert_eq!(settings.inference, Inference::MeanField);
         assert_eq!((settings.alpha(), settings.eta()), (0.02, 0.3));
         assert_eq!(settings.temper, Temper::anneal(0.1));
@@ -244,13 +332,13 @@ mod tests {
         );
         // Without a temperature policy, the inference is collapsed and has its own defaults.
         let plain = TopicsRequest {
-            topics: Some(50),
+            topics: Some(CountRange::one(50)),
             temper: Some("none".into()),
             learn_alpha: Some("asymmetric".into()),
             tolerance: Some(0.1),
             ..TopicsRequest::default()
         };
-        let collapsed = plain.settings().unwrap();
+        let collapsed = only(&plain);
         assert_eq!(
             (collapsed.inference, collapsed.start),
             (Inference::Cvb0, Start::Documents)
@@ -258,10 +346,10 @@ mod tests {
         assert_eq!((collapsed.alpha(), collapsed.eta()), (0.1, 0.05));
         for (topics, alpha) in [(3, 0.1), (500, 0.01)] {
             let sized = TopicsRequest {
-                topics: Some(topics),
+                topics: Some(CountRange::one(topics)),
                 ..plain.clone()
             };
-            assert_eq!(sized.settings().unwrap().alpha(), alpha);
+            assert_eq!(only(&sized).alpha(), alpha);
         }
         assert_eq!(
             (collapsed.tau, collapsed.passes, collapsed.local.tolerance),

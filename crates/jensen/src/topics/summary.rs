@@ -1,5 +1,7 @@
 //! The contents of `fit.json` for topic models.
 
+use std::convert::Infallible;
+
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::Rest;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -19,6 +21,50 @@ pub struct TopicRow {
     /// The coherence of the words in `words`.
     #[serde(flatten)]
     pub coherence: Coherence,
+}
+
+/// The score of a number of topics, beside the score of the chosen number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TopicsCandidate {
+    /// The number of topics.
+    pub topics: usize,
+    /// The mean log predictive probability of held-out words, in nats per word.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub heldout_log_predictive: f64,
+    /// The score minus the score of the chosen number of topics, in nats per word.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub difference: f64,
+    /// The standard error of `difference`, estimated from the differences of the single documents.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub difference_se: f64,
+    /// Whether this number was chosen.
+    pub chosen: bool,
+}
+
+impl TopicsCandidate {
+    /// Returns the heads and the rows of a table of candidates.
+    pub fn table(rows: &[Self]) -> (Vec<String>, Vec<Vec<String>>) {
+        let heads = [
+            "topics",
+            "held out, nats/word",
+            "difference",
+            "standard error",
+            "",
+        ];
+        let row = |row: &Self| {
+            vec![
+                row.topics.to_string(),
+                format!("{:.4}", row.heldout_log_predictive),
+                format!("{:.4}", row.difference),
+                format!("{:.4}", row.difference_se),
+                if row.chosen { "kept" } else { "" }.to_owned(),
+            ]
+        };
+        (
+            heads.map(str::to_owned).to_vec(),
+            rows.iter().map(row).collect(),
+        )
+    }
 }
 
 /// The wall-clock time that each stage of a fit took, in seconds.
@@ -110,6 +156,10 @@ pub struct TopicsSummary {
     /// The final state of each run with an inferred global temperature. The selected run comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests: Vec<Rest>,
+    /// The scores of all numbers of topics that the run compared, in ascending order of the number. The list is empty if
+    /// there was only one number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<TopicsCandidate>,
     /// The Dirichlet parameter of the topic proportions for each topic. The list is empty unless these parameters are
     /// learnt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -140,13 +190,28 @@ fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
 /// Returns the summaries of the topics, sorted by decreasing proportion. Each summary contains the `count` most
 /// probable words of the topic and the coherence of these words over `documents`.
 pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<TopicRow> {
+    let judge = |terms: &[Vec<u32>]| Ok::<_, Infallible>(coherence(documents, terms));
+    let Ok(rows) = rows_judged(model, count, judge);
+    rows
+}
+
+/// Returns the summaries of the topics as [`rows`] does. The function `judge` computes the coherence of the most
+/// probable words of each topic.
+///
+/// # Errors
+/// Returns the errors of `judge`.
+pub fn rows_judged<E>(
+    model: &TopicModel,
+    count: usize,
+    judge: impl FnOnce(&[Vec<u32>]) -> Result<Vec<Coherence>, E>,
+) -> Result<Vec<TopicRow>, E> {
     let proportions = model.topics.shares();
     let top = model.top_words(count);
     let terms: Vec<Vec<u32>> = top
         .iter()
         .map(|words| words.iter().map(|word| word.0).collect())
         .collect();
-    let judged = coherence(documents, &terms);
+    let judged = judge(&terms)?;
     let mut rows: Vec<TopicRow> = top
         .into_iter()
         .zip(judged)
@@ -166,7 +231,7 @@ pub fn rows(model: &TopicModel, count: usize, documents: &dyn Documents) -> Vec<
             .total_cmp(&a.proportion)
             .then(a.topic.cmp(&b.topic))
     });
-    rows
+    Ok(rows)
 }
 
 impl Coherence {

@@ -1,9 +1,9 @@
 //! Mixtures, factors and chains over the rows of a matrix.
 
+use jensen::job::CountRange;
 use jensen::points::{
-    ChainsRequest, ComponentRange, Explained, FactorsRequest, Globals, MixtureModel,
-    MixtureRequest, PointRequest, Points, explain_chains, explain_factors, fit_chains, fit_factors,
-    fit_mixture,
+    ChainsRequest, Explained, FactorsRequest, Globals, MixtureModel, MixtureRequest, PointRequest,
+    Points, explain_chains, explain_factors, fit_chains, fit_factors, fit_mixture,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -34,7 +34,7 @@ impl PointsRequest {
         let width = match self {
             Self::Mixture(request) => Some(request.sizes().most()),
             Self::Factors(request) => request.factors,
-            Self::Chains(request) => request.states.map(ComponentRange::most),
+            Self::Chains(request) => request.states.map(CountRange::most),
         };
         width.unwrap_or(1) as usize
     }
