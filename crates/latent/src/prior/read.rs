@@ -153,7 +153,7 @@ impl Columns {
     }
 
     /// Returns the new node of a row.
-    fn new(&self, row: usize) -> Option<usize> {
+    fn new_node(&self, row: usize) -> Option<usize> {
         match self {
             Self::Index(list) => list[row].err(),
             Self::Bridged(bridged) => bridged.new[row],
@@ -222,7 +222,7 @@ pub(super) fn design(
         for (row, own) in out.new.iter_mut().enumerate() {
             let at = |factor: &Option<Vec<f64>>| factor.as_ref().map_or(1.0, |x| x[row]);
             let new = |new| (number, new, factors.iter().map(at).collect());
-            own.extend(columns.new(row).map(new));
+            own.extend(columns.new_node(row).map(new));
         }
         if let Columns::Bridged(bridged) = &mut columns {
             out.times[number] = std::mem::take(&mut bridged.variables);
