@@ -6,6 +6,7 @@ use jensen::conjugate::documents::{Bag, MemoryDocuments};
 use jensen::data::corpus::sources::SourceSettings;
 use jensen::data::corpus::{BuildSettings, Corpus, Sources, Split, build};
 use jensen::data::{Bytes, Cells, Column, Table};
+use jensen::job::CountRange;
 use jensen::latent::{
     LatentData, LatentRequest, LatentRun, PriorFiles, fit_latent, fit_latent_in_memory,
 };
@@ -42,7 +43,7 @@ fn topics_of_documents_in_memory_are_those_of_their_corpus() {
             digest: String::new(),
             update: false,
             flags: TopicsRequest {
-                topics: Some(3),
+                topics: Some(CountRange::one(3)),
                 batch: Some(16),
                 passes: Some(2.0),
                 ..TopicsRequest::default()
