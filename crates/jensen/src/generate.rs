@@ -170,6 +170,9 @@ mod tests {
         let columns = vec![DrawsVariable::new("b", vec![3])];
         let draws = DrawsTable::new(columns, vec![1.0; 3], vec![0.0], vec![0.0]).unwrap();
         let error = generator().generate(&draws, 7).unwrap_err().to_string();
-        assert!(error.contains("`a`") && error.contains("none"), "{error}");
+        assert!(
+            error.contains("`a`") && error.contains("no variable"),
+            "{error}"
+        );
     }
 }

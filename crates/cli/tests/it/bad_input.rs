@@ -447,10 +447,15 @@ fn messages_name_what_is_missing() {
         &["'--threads'"],
         "as a value",
     );
+    let data = desk.file(
+        "data.json",
+        "{\"N\": 1, \"y\": [0.5], \"k\": [1], \"scale\": 2}",
+    );
     refused(
         &[
             "fit",
             &model,
+            &data,
             "--covariance",
             "linear-response",
             "--family",

@@ -122,7 +122,7 @@ fn a_quantity_with_two_modes_of_its_own_is_not_output_in_one_of_them() {
     let fit = fitted(program, &["--family", "fullrank"], 4);
     assert_eq!(fit["labellings"], Value::Null);
     assert!(
-        warnings(&fit).contains("the log density is the same if the signs"),
+        warnings(&fit).contains("the log density is the same if signs change"),
         "{}",
         warnings(&fit)
     );

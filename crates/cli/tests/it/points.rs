@@ -249,7 +249,11 @@ fn what_cannot_be_fitted_is_named() {
             "complete rows",
         ),
         (vec!["mixture", "fit", &void, "-k", "1"], 3, "has no number"),
-        (vec!["mixture", "fit", &data, "-k", "3..2"], 2, "1..10"),
+        (
+            vec!["mixture", "fit", &data, "-k", "3..2"],
+            2,
+            "the range 3..2 is empty",
+        ),
         (
             vec!["mixture", "fit", &data, "-k", "2", "--smoothing", "1"],
             2,

@@ -423,7 +423,7 @@ fn phrases_are_words_of_the_corpus_and_of_new_documents() {
     assert_eq!(counts[0], (1.into(), 0.into()));
 
     for (more, said) in [
-        (&["--phrases", "1"][..], "1 is not in 2..=16"),
+        (&["--phrases", "1"][..], "a whole number from 2 to 16"),
         (&["--phrase-score", "0.3"], "--phrases"),
         (
             &["--phrases", "2", "--phrase-score", "3"],
@@ -580,7 +580,7 @@ fn coherence_is_measured_on_windows_of_other_texts() {
 fn an_update_learns_new_words() {
     let desk = Desk::new();
     let line = |words: &[&str], i: usize| {
-        let words = (0..20).map(|j| words[(i * 7 + j * j + 3 * i * j) % words.len()]);
+        let words = (0..20).map(|j| words[(i + j * j + 2 * j) % words.len()]);
         words.collect::<Vec<_>>().join(" ") + "\n"
     };
     let (garden, music) = (
@@ -671,8 +671,8 @@ fn seed_words_name_the_topics() {
     let text: String = (0..400)
         .map(|i| {
             let word = |j: usize| {
-                let subject = &subjects[if j % 4 == 0 { (i + 1) % 4 } else { i % 4 }];
-                subject[(i * 5 + j * j + 3 * i * j) % 8]
+                let subject = &subjects[if j.is_multiple_of(4) { (i + 1) % 4 } else { i % 4 }];
+                subject[(i / 4 + 3 * j) % 8]
             };
             (0..24).map(word).collect::<Vec<_>>().join(" ") + "\n"
         })

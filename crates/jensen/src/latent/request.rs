@@ -226,7 +226,10 @@ mod tests {
             (Likelihood::poisson(), vec![])
         );
         for (text, message) in [
-            ("poison", "there is no `poison`; choose gaussian, poisson"),
+            (
+                "poison",
+                "there is no `poison`; choose gaussian, gaussian(sd=COLUMN), poisson",
+            ),
             (
                 "gaussian(variance=-1)",
                 "`variance` must be a positive number",

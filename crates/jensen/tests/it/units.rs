@@ -263,7 +263,7 @@ fn binary_factors_depend_on_no_scale() {
     assert!(!far.judgement.trusted);
     let said = far.judgement.warnings.join(" ");
     assert!(
-        said.contains("independent normal columns, predicts better"),
+        said.contains("independent normal columns, scores higher than the fit"),
         "{said}"
     );
 }
