@@ -671,7 +671,11 @@ fn seed_words_name_the_topics() {
     let text: String = (0..400)
         .map(|i| {
             let word = |j: usize| {
-                let subject = &subjects[if j.is_multiple_of(4) { (i + 1) % 4 } else { i % 4 }];
+                let subject = &subjects[if j.is_multiple_of(4) {
+                    (i + 1) % 4
+                } else {
+                    i % 4
+                }];
                 subject[(i / 4 + 3 * j) % 8]
             };
             (0..24).map(word).collect::<Vec<_>>().join(" ") + "\n"

@@ -227,6 +227,13 @@ const EXCHANGED: [f64; 16] = [
     0.0, 3.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0,
 ];
 
+fn determinant(graph: &mut Graph, z: NodeId) -> NodeId {
+    let skew = graph.slice(z, 0, 16);
+    let exchange = graph.vector(&EXCHANGED);
+    let a = graph.add(skew, exchange);
+    graph.determinant(a, 4)
+}
+
 /// Computes a positive definite matrix from z, and further numbers that depend on z.
 fn spd(graph: &mut Graph, z: NodeId, n: usize) -> NodeId {
     let dims = MatMul {
@@ -342,12 +349,7 @@ fn structural_operations_have_right_derivatives() {
             let a = spd(g, z, 4);
             g.log_abs_det(a, 4)
         }),
-        ("determinant", 16, |g, z| {
-            let skew = g.slice(z, 0, 16);
-            let exchange = g.vector(&EXCHANGED);
-            let a = g.add(skew, exchange);
-            g.determinant(a, 4)
-        }),
+        ("determinant", 16, determinant),
         ("eigen_sym", 16, |g, z| {
             let a = spd(g, z, 4);
             let e = g.eigen_sym(a, 4);
