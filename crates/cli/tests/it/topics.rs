@@ -754,6 +754,7 @@ fn seed_words_name_the_topics() {
         "--seed-words",
         &seeds,
     ];
+    fs::write(&seeds, "soil seed\n").unwrap();
     let failed = jensen(args.into_iter().chain(["--learn-eta", "symmetric"])).expect(3);
     assert!(failed.stderr.contains("fixed eta"), "{}", failed.stderr);
 }
