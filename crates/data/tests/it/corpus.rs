@@ -467,9 +467,8 @@ fn phrases_are_learnt_from_pairs_that_chance_does_not_explain() {
         let words = corpus.words().iter().filter(|word| word.contains('_'));
         (words.cloned().collect::<Vec<_>>(), built.phrases, corpus)
     };
-    // `york city` is a phrase too, but its first word always belongs to `new york`. Stop words such as those of `of the`
-    // form no phrases. The other words are independent
-    // of each other, so they form none either.
+    // `york city` is a phrase too, but its first word always belongs to `new york`. Stop words such as
+    // `of` and `the` form no phrases. The other words are independent of each other, so they form none either.
     let (two, count, _) = phrases_of(2, 0.5);
     assert_eq!((two, count), (vec!["new_york".to_owned()], 2));
     let (three, count, corpus) = phrases_of(3, 0.5);
