@@ -1,52 +1,60 @@
-//! Integrates over hyperparameters. The functions explore the hyperparameters' posterior around its mode and fit the
+//! Integrates over hyperparameters. The functions explore the hyperparameters' posterior around its modes and fit the
 //! model at each point of an integration rule.
 //!
-//! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h, where h is the sum of
-//! the bound and the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes the posterior
-//! approximately standard normal in z. For one or two hyperparameters, the rule is a grid. It contains the integer
-//! points z for which h is within a few nats of its maximum. For three to eight hyperparameters, the rule is a central
-//! composite design. The design is stretched along directions in which h falls slowly (Rue, Martino and Chopin 2009,
-//! section 6.5; Martins, Simpson, Lindgren and Rue 2013). The posterior of the latent variables is a mixture of the
+//! The posterior of the hyperparameters x is proportional to e^h, where h is the sum of the bound and the log priors. In
+//! the [coordinates](crate::coordinate) of x, each prior is standard normal. With the Hessian at a mode,
+//! `x = mode + V Λ^(−½) z` makes the posterior approximately standard normal in z. For one or two hyperparameters, the
+//! rule is a grid. It contains the integer points z for which h is within a few nats of its maximum. For three to eight
+//! hyperparameters, the rule is a central composite design. The design is stretched along directions in which h falls
+//! slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue 2013). If h at the corners of a
+//! design differs from the sum over its axes, a coarser grid replaces the design of three hyperparameters.
+//!
+//! If there are several modes, each has its rule. The rule of mode k integrates e^h multiplied by the share of mode k,
+//! which is its normal approximation divided by the sum of the normal approximations of all modes. The shares add up to 1
+//! at each point, so overlapping rules count no region twice. The posterior of the latent variables is a mixture of the
 //! Gaussian posteriors that were fitted at the points.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use faer::Side;
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_run::Control;
 
 use crate::density::Curve;
-use crate::learn::{Surface, Watch};
+use crate::frame::Frame;
+use crate::learn::{Mode, Surface, Watch};
 use crate::marginal::{Marginal, WeightedNodes};
-use crate::{
-    Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm,
-};
+use crate::modes::{Place, modes};
+use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm};
 
 /// The grid ends this many nats below the mode. Half a per cent of the mass of a normal distribution lies beyond.
-const FALL: f64 = 5.0;
+pub(crate) const FALL: f64 = 5.0;
 
 const MOST: usize = 150;
 
 const GRID: usize = 2;
+
+/// The distance of neighbouring points of a coarse grid, in standard deviations. For a normal distribution, the trapezoidal
+/// rule then has an error of 2 exp(−2π²/1.5²) = 3e-4.
+const COARSE: f64 = 1.5;
+
+/// The largest number of hyperparameters for a coarse grid. In three dimensions such a grid has 33 points within 5 nats
+/// of the mode of a normal distribution, in four dimensions it has 89.
+const MOST_COARSE: usize = 3;
+
+/// Largest difference in nats between h at a corner and the sum over the axes for which the design is kept. A difference
+/// of half a nat changes the weight of a corner by a factor of 1.6.
+const AGREED: f64 = 0.5;
 
 const LARGEST: usize = 8;
 
 /// The radius of a design's points, divided by the square root of their dimension. INLA uses the same value.
 const RADIUS: f64 = 1.1;
 
-/// The gradients whose difference gives the Hessian are evaluated at this distance from the mode, in logarithms of the
-/// hyperparameters.
-const APART: f64 = 0.1;
-
 /// Smallest extent on one side of an axis. The extent also has this value if no fit on that side succeeds.
 const NARROW: f64 = 0.3;
 
 /// Largest number of steps on one side of an axis. All steps together cover four and a quarter standard deviations.
 const FARTHEST: usize = 3;
-
-/// A direction counts as flat if its curvature is below this value. The posterior's standard deviation along such a
-/// direction exceeds five, in logarithms.
-const LEVEL: f64 = 0.04;
 
 /// Returns the approximate number of fits that the integration needs for this many hyperparameters. For a grid, the
 /// number is that of a normal posterior. For a design, it is the number of the design's points.
@@ -68,8 +76,6 @@ pub fn points(dimensions: usize) -> usize {
 pub struct Point {
     /// The point's share of the posterior.
     pub weight: f64,
-    /// All hyperparameters in unconstrained coordinates.
-    pub x: Vec<f64>,
     /// The prior's hyperparameters at the point.
     pub theta: Vec<f64>,
     /// The likelihood with its parameter values at the point.
@@ -89,16 +95,28 @@ pub struct Integrated {
     pub error: f64,
     /// The marginal of each hyperparameter.
     pub marginals: Vec<Marginal>,
-    nodes: WeightedNodes,
+    /// The shares of the modes, each with nodes in the unconstrained coordinates of the hyperparameters.
+    parts: Vec<(f64, WeightedNodes)>,
 }
 
 impl Integrated {
     /// Computes the marginal posterior of a quantity with values in `range`. `value` maps all hyperparameters in
     /// unconstrained coordinates to the quantity.
     pub fn marginal(&self, range: Range, value: impl Fn(&[f64]) -> f64) -> Marginal {
-        let values = self.nodes.nodes.iter().map(|x| range.inward(value(x)));
-        Marginal::new(&self.nodes, values.collect(), range)
+        marginal(&self.parts, range, |x| range.inward(value(x)))
     }
+}
+
+fn marginal(
+    parts: &[(f64, WeightedNodes)],
+    range: Range,
+    coordinate: impl Fn(&[f64]) -> f64,
+) -> Marginal {
+    let each = parts.iter().map(|(share, nodes)| {
+        let values = nodes.nodes.iter().map(|x| coordinate(x)).collect();
+        (*share, Marginal::new(nodes, values, range))
+    });
+    Marginal::mixture(each.collect(), range)
 }
 
 /// The reason why Jensen did not integrate over the hyperparameters.
@@ -108,24 +126,6 @@ pub enum Kept {
     Many(usize),
     /// The time limit or a cancellation ended the exploration early.
     Stopped,
-}
-
-pub(crate) struct Frame {
-    mode: Vec<f64>,
-    pub axes: Dense,
-    log_volume: f64,
-}
-
-impl Frame {
-    fn at(&self, z: &[f64]) -> Vec<f64> {
-        let mut x = self.mode.clone();
-        for (k, z) in z.iter().enumerate() {
-            x.iter_mut()
-                .zip(self.axes.col(k))
-                .for_each(|(x, a)| *x += z * a);
-        }
-        x
-    }
 }
 
 struct Visited {
@@ -152,94 +152,98 @@ pub fn integrate(
     }
     let surface = Surface::new(prior, model, settings, Watch::after(learned, control));
     let warm = learned.fit.warm();
-    let Some((fit, top)) = surface.value(&learned.x, &warm)? else {
+    let Some((_, objective)) = surface.value(&learned.x, &warm)? else {
         return Ok(Err(Kept::Stopped));
     };
-    let Some(frame) = frame(&surface, &learned.x, &warm)? else {
+    let first = Mode {
+        x: learned.x.clone(),
+        objective,
+        warm,
+    };
+    let Some(places) = modes(&surface, first)? else {
         return Ok(Err(Kept::Stopped));
     };
-    let explored = match dimensions <= GRID {
-        true => grid(&surface, &frame, fit, top),
-        false => design(&surface, &frame, fit, top),
+    let mut explored = Vec::with_capacity(places.len());
+    for place in &places {
+        let Some(one) = explore(&surface, place)? else {
+            return Ok(Err(Kept::Stopped));
+        };
+        explored.push(one);
+    }
+    mixed(&surface, &places, explored).map(Ok)
+}
+
+fn explore(surface: &Surface<'_>, place: &Place) -> Result<Option<Explored>, Error> {
+    let Place { mode, frame } = place;
+    let Some((fit, top)) = surface.value(&mode.x, &mode.warm)? else {
+        return Ok(None);
     };
-    let Some(Explored {
-        visited,
-        log_sum,
-        error,
-        weighted_nodes,
-    }) = explored
-    else {
-        return Ok(Err(Kept::Stopped));
-    };
-    let evidence = top + frame.log_volume + log_sum;
+    Ok(match mode.x.len() <= GRID {
+        true => grid(surface, frame, fit, top, 1.0),
+        false => design(surface, frame, fit, top),
+    })
+}
+
+/// Returns the logarithm of the share of each mode at x.
+fn log_shares(places: &[Place], x: &[f64]) -> Vec<f64> {
+    let logs: Vec<f64> = (places.iter())
+        .map(|place| place.mode.objective - 0.5 * place.frame.square_distance(x))
+        .collect();
+    let total = log_sum(logs.iter().copied());
+    logs.iter().map(|log| log - total).collect()
+}
+
+fn mixed(
+    surface: &Surface<'_>,
+    places: &[Place],
+    explored: Vec<Explored>,
+) -> Result<Integrated, Error> {
+    let mut visited = Vec::new();
+    let mut whole = Vec::new();
+    let mut errors = Vec::new();
+    let mut parts = Vec::new();
+    for (k, (place, mut one)) in places.iter().zip(explored).enumerate() {
+        let scale = place.mode.objective + place.frame.log_volume;
+        let mut own = Vec::with_capacity(one.visited.len());
+        for at in &mut one.visited {
+            at.log_weight += scale + log_shares(places, &at.x)[k];
+            own.push(at.log_weight);
+        }
+        whole.push(log_sum(own.into_iter()));
+        errors.push(one.error);
+        visited.append(&mut one.visited);
+        let nodes = one.weighted_nodes.mapped(|z| place.frame.at(z));
+        let nodes = nodes.weighted(|x| log_shares(places, x)[k]);
+        parts.push(nodes.mapped(|x| surface.unconstrained(x)));
+    }
+    let evidence = log_sum(whole.iter().copied());
+    let shares: Vec<f64> = whole.iter().map(|log| (log - evidence).exp()).collect();
     let mut points = Vec::with_capacity(visited.len());
     for at in visited {
         let (theta, model) = surface.model_at(&at.x)?;
         points.push(Point {
-            weight: (at.log_weight - log_sum).exp(),
-            x: at.x,
+            weight: (at.log_weight - evidence).exp(),
             theta,
             likelihood: model.likelihood,
             fit: at.fit,
         });
     }
-    let nodes = weighted_nodes.mapped(|z| frame.at(z));
-    let marginals = (0..dimensions)
-        .map(|i| {
-            let values = nodes.nodes.iter().map(|x| x[i]).collect();
-            Marginal::new(&nodes, values, surface.parameters[i].range)
-        })
+    let parts: Vec<(f64, WeightedNodes)> = shares.iter().copied().zip(parts).collect();
+    let marginals = (surface.parameters.iter().enumerate())
+        .map(|(i, parameter)| marginal(&parts, parameter.range, |x| x[i]))
         .collect();
-    Ok(Ok(Integrated {
+    Ok(Integrated {
         points,
         evidence,
-        error,
+        error: shares.iter().zip(errors).map(|(share, e)| share * e).sum(),
         marginals,
-        nodes,
-    }))
-}
-
-/// Computes the standard coordinates at the mode from differences of gradients. Returns `None` if the run was stopped.
-pub(crate) fn frame(
-    surface: &Surface<'_>,
-    mode: &[f64],
-    warm: &Warm,
-) -> Result<Option<Frame>, Error> {
-    let n = mode.len();
-    let mut hessian = Dense::zeros(n, n);
-    for i in 0..n {
-        let mut ends = Vec::with_capacity(2);
-        for side in [-APART, APART] {
-            let mut x = mode.to_vec();
-            x[i] += side;
-            match surface.evaluate(&x, Some(warm))? {
-                Some(at) => ends.push(at.gradient),
-                None => return Ok(None),
-            }
-        }
-        for (j, (below, above)) in ends[0].iter().zip(&ends[1]).enumerate() {
-            hessian.data[i * n + j] = (below - above) / (2.0 * APART);
-        }
-    }
-    let symmetric = Dense::from_fn(n, n, |i, j| 0.5 * (hessian.get(i, j) + hessian.get(j, i)));
-    let failed = |_| Error::Prior("the curvature of the hyperparameters is not finite".to_owned());
-    let eigen = symmetric
-        .view()
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(failed)?;
-    let sds: Vec<f64> = (0..n)
-        .map(|k| eigen.S()[k].max(LEVEL).sqrt().recip())
-        .collect();
-    Ok(Some(Frame {
-        mode: mode.to_vec(),
-        log_volume: sds.iter().map(|s| s.ln()).sum(),
-        axes: Dense::from_fn(n, n, |i, k| eigen.U()[(i, k)] * sds[k]),
-    }))
+        parts,
+    })
 }
 
 struct Explored {
+    /// The points, with weights relative to the density at the mode and the volume of the frame.
     visited: Vec<Visited>,
-    log_sum: f64,
     error: f64,
     weighted_nodes: WeightedNodes,
 }
@@ -249,8 +253,8 @@ fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
     jensen_math::special::log_sum_exp_slice(&all)
 }
 
-/// Visits the grid of integer coordinates from the mode outwards, and skips points at which the fit fails.
-fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
+/// Visits the grid of multiples of `step` from the mode outwards, and skips points at which the fit fails.
+fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64, step: f64) -> Option<Explored> {
     let n = frame.mode.len();
     let mut found: BTreeMap<Vec<i32>, Visited> = BTreeMap::new();
     let mut open = VecDeque::from([vec![0; n]]);
@@ -262,7 +266,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             log_weight: 0.0,
         },
     );
-    // Points just outside the grid support the extrapolation of splines. At some of them the fit fails.
+    // Points just outside the grid support the interpolation. At some of them the fit fails.
     let mut closed: BTreeMap<Vec<i32>, Option<f64>> = BTreeMap::new();
     while let Some(from) = open.pop_front() {
         for k in 0..n {
@@ -273,7 +277,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
                 {
                     continue;
                 }
-                let z: Vec<f64> = point.iter().map(|z| f64::from(*z)).collect();
+                let z: Vec<f64> = point.iter().map(|z| step * f64::from(*z)).collect();
                 let x = frame.at(&z);
                 let warm = found[&from].fit.warm();
                 match surface.value(&x, &warm) {
@@ -305,12 +309,12 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     let error = (half + 2f64.ln() - total).abs();
     let inside = found.iter().map(|(point, v)| (point.clone(), v.log_weight));
     let known = |(point, log): (_, Option<f64>)| Some((point, log.filter(|log| log.is_finite())?));
-    let beyond = closed.into_iter().filter_map(known);
-    let prior = |z: &[f64]| surface.counted_prior(&frame.at(z));
-    let weighted_nodes = WeightedNodes::of_grid(&inside.chain(beyond).collect(), prior);
+    let outside = closed.into_iter().filter_map(known).collect();
+    let weighted_nodes = WeightedNodes::of_grid(&inside.collect(), &outside, step);
+    let cell = n as f64 * step.ln();
+    found.values_mut().for_each(|v| v.log_weight += cell);
     Some(Explored {
         visited: found.into_values().collect(),
-        log_sum: total,
         error,
         weighted_nodes,
     })
@@ -436,16 +440,23 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
             Err(_) => {}
         }
     }
+    let curves: Vec<Curve> = axes.into_iter().map(|axis| axis.curve).collect();
+    let beyond_axes = |(z, log): &(Vec<f64>, f64)| {
+        let along: f64 = curves.iter().zip(z).map(|(curve, z)| curve.at(*z)[0]).sum();
+        // Differences far below the mode do not matter.
+        (log.max(-FALL) - along.max(-FALL)).abs()
+    };
+    if n <= MOST_COARSE && (known.len() < count || known.iter().any(|c| beyond_axes(c) > AGREED)) {
+        return grid(surface, frame, visited.swap_remove(0).fit, top, COARSE);
+    }
     let normal = 0.5 * n as f64 * LOG_TWO_PI;
     for at in &mut visited {
         at.log_weight += normal;
     }
     let total = log_sum(visited.iter().map(|v| v.log_weight));
     let error = (total - normal - middle.iter().map(|m| m.ln()).sum::<f64>()).abs();
-    let curves: Vec<Curve> = axes.into_iter().map(|axis| axis.curve).collect();
     Some(Explored {
         visited,
-        log_sum: total,
         error,
         weighted_nodes: WeightedNodes::of_axes(
             &curves,

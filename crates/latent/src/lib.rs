@@ -12,8 +12,13 @@
 //! | `model` | prior, design, likelihood, bound and observations, and their checks |
 //! | `fit` | settings and results |
 //! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
+//! | `coordinate` | the coordinates of hyperparameters in searches |
 //! | `learn` | hyperparameters by maximising the bound |
+//! | `frame` | standard coordinates around a mode |
+//! | `modes` | other modes of the hyperparameters' posterior |
 //! | `integrate` | integration over hyperparameters |
+//! | `interpolant` | interpolation of scattered values |
+//! | `marginal` | marginal posteriors of hyperparameters |
 //! | `predict` | the posterior at new locations |
 //! | `readout` | latent variables in other units and from other origins |
 //! | `loo` | the prediction of each observation from the others |
@@ -31,11 +36,14 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+mod coordinate;
 mod density;
 mod error;
 mod factors;
 mod fit;
+mod frame;
 mod integrate;
+mod interpolant;
 mod lattice;
 mod learn;
 mod likelihood;
@@ -44,6 +52,7 @@ mod loo;
 mod marginal;
 mod matrix;
 mod model;
+mod modes;
 mod predict;
 pub mod prior;
 mod readout;

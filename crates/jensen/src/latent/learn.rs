@@ -126,7 +126,6 @@ pub fn fit_table(
 fn point(theta: &[f64], likelihood: Likelihood, fit: &Fit) -> Point {
     Point {
         weight: 1.0,
-        x: Vec::new(),
         theta: theta.to_vec(),
         likelihood,
         fit: Fit {

@@ -1,0 +1,274 @@
+//! The coordinates of hyperparameters in searches and integrations.
+//!
+//! With priors, the coordinate of a hyperparameter is its normal score: the standard normal quantile at the
+//! hyperparameter's prior probability. The prior is then standard normal in the coordinates, so the posterior of a
+//! hyperparameter without information in the data is normal too. Without priors, the coordinate is the unconstrained
+//! coordinate of the hyperparameter's range.
+
+use jensen_math::special::inv_phi;
+
+use crate::density::Curve;
+use crate::{Parameter, PriorDensity, Range};
+
+/// The curve of normal scores ends at these scores. Beyond them, the map is linear. The prior mass beyond is 1e-15.
+const LAST: f64 = 8.0;
+
+/// The distance of two positions on the curve of normal scores.
+const STEP: f64 = 0.125;
+
+/// The prior is integrated numerically where its log density is within this many nats of its maximum, because the
+/// density falls by 32 nats from the centre to a score of 8.
+const DEEP: f64 = 60.0;
+
+/// The prior is integrated with this many steps.
+const FINE: usize = 4096;
+
+/// The unconstrained coordinates in which a prior is looked for. Values of positive hyperparameters are then between
+/// 1e-130 and 1e130.
+const FARTHEST: i32 = 300;
+
+/// A monotone map from a coordinate to a hyperparameter.
+pub(crate) struct Coordinate {
+    range: Range,
+    density: Option<PriorDensity>,
+    /// The unconstrained coordinate as a function of the normal score. Without a curve, the coordinate is the
+    /// unconstrained coordinate itself.
+    scores: Option<Curve>,
+}
+
+impl Coordinate {
+    /// Creates the coordinate of a hyperparameter. `priors` is whether the objective includes the prior.
+    pub(crate) fn new(parameter: &Parameter, priors: bool) -> Self {
+        let density = priors.then(|| parameter.density.clone());
+        let proper = density.as_ref().filter(|d| **d != PriorDensity::Flat);
+        Self {
+            range: parameter.range,
+            scores: proper.and_then(|density| scores(parameter.range, density)),
+            density,
+        }
+    }
+
+    /// Maps a coordinate to the unconstrained coordinate of the range.
+    pub(crate) fn unconstrained(&self, u: f64) -> f64 {
+        self.scores.as_ref().map_or(u, |curve| curve.at(u)[0])
+    }
+
+    /// Maps a coordinate to the value.
+    pub(crate) fn value(&self, u: f64) -> f64 {
+        self.range.outward(self.unconstrained(u))
+    }
+
+    /// Computes the derivative of the value with respect to the coordinate.
+    pub(crate) fn slope(&self, u: f64) -> f64 {
+        let (x, by_score) = match &self.scores {
+            Some(curve) => {
+                let [x, slope, _] = curve.at(u);
+                (x, slope)
+            }
+            None => (u, 1.0),
+        };
+        self.range.slopes(x).0 * by_score
+    }
+
+    /// Maps a value to its coordinate.
+    pub(crate) fn of(&self, value: f64) -> f64 {
+        let x = self.range.inward(value);
+        let Some(curve) = &self.scores else {
+            return x;
+        };
+        // The map is increasing, so bisection finds the coordinate. Its width doubles until it contains the value.
+        let mut reach = LAST;
+        while !(curve.at(-reach)[0] <= x && x <= curve.at(reach)[0]) && reach < 1e6 {
+            reach *= 2.0;
+        }
+        let (mut low, mut high) = (-reach, reach);
+        while high - low > 1e-12 * reach {
+            let middle = 0.5 * (low + high);
+            match curve.at(middle)[0] < x {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        0.5 * (low + high)
+    }
+
+    /// Computes the log prior density of the coordinate and its derivative. Both are 0 without priors.
+    ///
+    /// The density is exact for any increasing map, so errors of the curve do not matter.
+    pub(crate) fn log_prior(&self, u: f64) -> (f64, f64) {
+        let Some(density) = &self.density else {
+            return (0.0, 0.0);
+        };
+        let [x, by_score, bend] = match &self.scores {
+            Some(curve) => curve.at(u),
+            None => [u, 1.0, 0.0],
+        };
+        let (slope, growth) = self.range.slopes(x);
+        let (log, by_value) = density.at(self.range.outward(x));
+        (
+            log + slope.ln() + by_score.ln(),
+            (by_value * slope + growth) * by_score + bend / by_score,
+        )
+    }
+}
+
+/// Computes the unconstrained coordinate as a function of the normal score. Returns `None` if the density has no
+/// maximum in the places where priors are looked for.
+fn scores(range: Range, density: &PriorDensity) -> Option<Curve> {
+    let log = |x: f64| {
+        let log = density.at(range.outward(x)).0 + range.slopes(x).0.ln();
+        if log.is_finite() {
+            log
+        } else {
+            f64::NEG_INFINITY
+        }
+    };
+    let mut coarse = 1.0;
+    let mut ends = [-f64::from(FARTHEST), f64::from(FARTHEST)];
+    // The second pass resolves priors that are narrow in the unconstrained coordinate.
+    for _ in 0..2 {
+        let count = ((ends[1] - ends[0]) / coarse) as usize;
+        let at = |k: usize| ends[0] + coarse * k as f64;
+        let logs: Vec<f64> = (0..=count).map(|k| log(at(k))).collect();
+        let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let inside = |k: &usize| logs[*k] > top - DEEP;
+        let first = (0..=count).find(inside)?;
+        let last = (0..=count).rev().find(inside)?;
+        ends = [at(first) - coarse, at(last) + coarse];
+        coarse = (ends[1] - ends[0]) / FINE as f64;
+    }
+    let at = |k: usize| ends[0] + coarse * k as f64;
+    let logs: Vec<f64> = (0..=FINE).map(|k| log(at(k))).collect();
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let masses: Vec<f64> = (logs.windows(2))
+        .map(|pair| 0.5 * ((pair[0] - top).exp() + (pair[1] - top).exp()))
+        .collect();
+    let total: f64 = masses.iter().sum();
+    // Sums from the nearer end have small relative errors in both tails.
+    let mut above = vec![0.0; FINE + 1];
+    for k in (0..FINE).rev() {
+        above[k] = above[k + 1] + masses[k] / total;
+    }
+    let mut below = 0.0;
+    let mut known: Vec<(f64, f64)> = Vec::with_capacity(FINE);
+    for k in 1..FINE {
+        below += masses[k - 1] / total;
+        let score = match below < 0.5 {
+            true => inv_phi(below),
+            false => -inv_phi(above[k]),
+        };
+        known.push((score, at(k)));
+    }
+    known.retain(|(score, _)| score.is_finite());
+    known.dedup_by(|b, a| b.0 <= a.0);
+    let count = (2.0 * LAST / STEP) as usize;
+    let position = |k: usize| -LAST + STEP * k as f64;
+    let values = (0..=count).map(|k| interpolated(&known, position(k)));
+    Some(Curve::new(-LAST, STEP, values.collect::<Option<_>>()?))
+}
+
+/// Interpolates between points in ascending order, and extrapolates the first and the last line.
+fn interpolated(points: &[(f64, f64)], score: f64) -> Option<f64> {
+    let above = points.partition_point(|(s, _)| *s < score);
+    let at = above.clamp(1, points.len().checked_sub(1)?);
+    let ((s0, x0), (s1, x1)) = (points[at - 1], points[at]);
+    Some(x0 + (x1 - x0) * (score - s0) / (s1 - s0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tail;
+
+    fn coordinates() -> Vec<Coordinate> {
+        let of = |density, range| {
+            Coordinate::new(
+                &Parameter {
+                    name: String::new(),
+                    start: 0.5,
+                    range,
+                    density,
+                },
+                true,
+            )
+        };
+        vec![
+            of(
+                Tail::Deviation { power: 0.5 }.density(3.0, 0.01),
+                Range::Positive,
+            ),
+            of(
+                Tail::Deviation { power: -0.5 }.density(1e-4, 0.01),
+                Range::Positive,
+            ),
+            of(
+                Tail::Length { dimensions: 1.0 }.density(0.1, 0.05),
+                Range::Positive,
+            ),
+            of(
+                Tail::Correlation.density(0.5, 0.5),
+                Range::Between(-1.0, 1.0),
+            ),
+            of(
+                PriorDensity::LogNormal {
+                    mean: 3.0,
+                    sd: 0.01,
+                },
+                Range::Positive,
+            ),
+            of(
+                PriorDensity::Beta { a: 0.5, b: 2.5 },
+                Range::Between(0.0, 1.0),
+            ),
+            of(
+                PriorDensity::Gamma {
+                    shape: 1e-3,
+                    rate: 1e-3,
+                },
+                Range::Positive,
+            ),
+        ]
+    }
+
+    #[test]
+    fn priors_are_standard_normal_in_their_coordinates() {
+        for (k, coordinate) in coordinates().iter().enumerate() {
+            for i in -24..=24 {
+                let u = 0.25 * f64::from(i) + 0.03;
+                let (log, slope) = coordinate.log_prior(u);
+                let normal = -0.5 * u * u - jensen_math::constants::HALF_LOG_TWO_PI;
+                // The gamma density of shape 0.001 has two regimes of a very different length.
+                let close = if k == 6 { 0.5 } else { 0.02 };
+                assert!((log - normal).abs() < close, "{k} at {u}: {log} {normal}");
+                let h = 1e-5;
+                let by_differences =
+                    (coordinate.log_prior(u + h).0 - coordinate.log_prior(u - h).0) / (2.0 * h);
+                assert!(
+                    (slope - by_differences).abs() < 1e-3 * (1.0 + slope.abs()),
+                    "{k} at {u}: {slope} {by_differences}"
+                );
+                let value = coordinate.value(u);
+                if value.abs() < 0.999 || k < 3 {
+                    assert!((coordinate.of(value) - u).abs() < 1e-6, "{k} at {u}");
+                }
+                let h = 1e-6;
+                let by_differences =
+                    (coordinate.value(u + h) - coordinate.value(u - h)) / (2.0 * h);
+                let slope = coordinate.slope(u);
+                assert!(
+                    (slope - by_differences).abs() <= 1e-4 * slope + 1e-9,
+                    "{k} at {u}: {slope} {by_differences}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn median_of_a_prior_has_the_score_zero() {
+        // The median of an exponential standard deviation with P(σ > 3) = 0.01 is 3 log 2 / log 100.
+        let sd: f64 = 3.0 * 2f64.ln() / 100f64.ln();
+        let coordinate = &coordinates()[0];
+        assert!(coordinate.of(sd * sd).abs() < 1e-4);
+        assert!((coordinate.value(0.0) / (sd * sd) - 1.0).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,95 @@
+//! Finds other modes of the hyperparameters' posterior.
+
+use crate::Error;
+use crate::frame::{Frame, frame};
+use crate::integrate::FALL;
+use crate::learn::{Mode, Surface, climb};
+use crate::linear::kernels::dot;
+
+/// Largest number of modes. A mixture of this many designs or grids is still affordable.
+const MOST: usize = 4;
+
+/// Two modes are the same if one is within this many standard deviations of the other.
+const SAME: f64 = 1.0;
+
+/// A mode with the standard coordinates around it.
+pub(crate) struct Place {
+    pub mode: Mode,
+    pub frame: Frame,
+}
+
+/// Finds modes within a few nats of the highest. The search moves from each known mode by a standard deviation of the
+/// prior along each hyperparameter, in both directions. The other hyperparameters move to their conditional means. If
+/// the posterior falls by less than half of the fall of the normal approximation, another mode may be near, and the
+/// search climbs from there. Returns `None` if the run was stopped.
+///
+/// A mode that differs in several hyperparameters at once is not found if the posterior along each single one falls
+/// as expected.
+pub(crate) fn modes(surface: &Surface<'_>, first: Mode) -> Result<Option<Vec<Place>>, Error> {
+    let Some(around) = frame(surface, &first.x, &first.warm)? else {
+        return Ok(None);
+    };
+    let mut found = vec![Place {
+        mode: first,
+        frame: around,
+    }];
+    let mut next = 0;
+    while next < found.len() {
+        for start in starts(surface, &found[next]) {
+            let Some(start) = start else {
+                return Ok(None);
+            };
+            if found.len() == MOST || is_known(&found, &start) {
+                continue;
+            }
+            let warm = &found[next].mode.warm;
+            let Some(mode) = climb(surface, start, warm, |x| is_known(&found, x)) else {
+                continue;
+            };
+            let Some(around) = frame(surface, &mode.x, &mode.warm)? else {
+                return Ok(None);
+            };
+            found.push(Place {
+                mode,
+                frame: around,
+            });
+        }
+        next += 1;
+    }
+    let top = (found.iter()).fold(f64::NEG_INFINITY, |top, p| top.max(p.mode.objective));
+    found.retain(|place| place.mode.objective > top - FALL);
+    Ok(Some(found))
+}
+
+fn is_known(found: &[Place], x: &[f64]) -> bool {
+    (found.iter()).any(|place| place.frame.square_distance(x) < SAME * SAME)
+}
+
+/// Returns points from which a climb may reach another mode. An element is `None` if the run was stopped.
+fn starts(surface: &Surface<'_>, from: &Place) -> Vec<Option<Vec<f64>>> {
+    let axes = &from.frame.axes;
+    let n = from.mode.x.len();
+    let mut starts = Vec::new();
+    for i in 0..n {
+        let own: Vec<f64> = (0..n).map(|k| axes.get(i, k)).collect();
+        let variance = dot(&own, &own);
+        let fall = 0.5 / variance;
+        // The exploration around the mode covers moves of a few standard deviations.
+        if fall < FALL {
+            continue;
+        }
+        for side in [-1.0, 1.0] {
+            let z: Vec<f64> = own.iter().map(|a| side * a / variance).collect();
+            let x = from.frame.at(&z);
+            match surface.value(&x, &from.mode.warm) {
+                Ok(None) => starts.push(None),
+                Ok(Some((_, objective))) if from.mode.objective - objective < 0.5 * fall => {
+                    starts.push(Some(x));
+                }
+                // A point at which the fit fails has no mode near it.
+                Ok(Some(_)) | Err(_) => {}
+            }
+        }
+    }
+    starts
+}
