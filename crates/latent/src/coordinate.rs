@@ -235,6 +235,10 @@ mod tests {
         for (k, coordinate) in coordinates().iter().enumerate() {
             for i in -24..=24 {
                 let u = 0.25 * f64::from(i) + 0.03;
+                // Correlations that round to 1 have no density.
+                if coordinate.value(u).abs() == 1.0 {
+                    continue;
+                }
                 let (log, slope) = coordinate.log_prior(u);
                 let normal = -0.5 * u * u - jensen_math::constants::HALF_LOG_TWO_PI;
                 // The gamma density of shape 0.001 has two regimes of a very different length.

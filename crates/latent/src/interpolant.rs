@@ -1,5 +1,6 @@
 //! Interpolation of scattered values.
 
+use faer::Side;
 use faer::linalg::solvers::Solve;
 
 use crate::Dense;
@@ -17,6 +18,9 @@ impl Interpolant {
     /// number of points.
     pub(crate) fn new((points, values): (Vec<Vec<f64>>, Vec<f64>)) -> Option<Self> {
         let (n, d) = (points.len(), points.first()?.len());
+        if !spans(&points) {
+            return None;
+        }
         let size = n + 1 + d;
         let linear = |k: usize, i: usize| if k == 0 { 1.0 } else { points[i][k - 1] };
         let system = Dense::from_fn(size, size, |i, j| match (i < n, j < n) {
@@ -51,6 +55,22 @@ impl Interpolant {
         let straight: f64 = line[1..].iter().zip(z).map(|(c, z)| c * z).sum();
         curved + line[0] + straight
     }
+}
+
+/// Returns whether no plane contains all points.
+fn spans(points: &[Vec<f64>]) -> bool {
+    let d = points[0].len();
+    let middle: Vec<f64> = (0..d)
+        .map(|k| points.iter().map(|p| p[k]).sum::<f64>() / points.len() as f64)
+        .collect();
+    let spread = Dense::from_fn(d, d, |i, j| {
+        (points
+            .iter()
+            .map(|p| (p[i] - middle[i]) * (p[j] - middle[j])))
+        .sum()
+    });
+    let eigen = spread.view().self_adjoint_eigen(Side::Lower);
+    eigen.is_ok_and(|eigen| eigen.S()[0] > 1e-9 * eigen.S()[d - 1])
 }
 
 fn cube(a: &[f64], b: &[f64]) -> f64 {
@@ -88,6 +108,6 @@ mod tests {
         let points: Vec<Vec<f64>> = (0..4)
             .map(|i| vec![f64::from(i), f64::from(2 * i)])
             .collect();
-        assert!(Interpolant::new((points, vec![0.0; 4])).is_none());
+        assert!(Interpolant::new((points, vec![0.0, 1.0, 0.0, 2.0])).is_none());
     }
 }

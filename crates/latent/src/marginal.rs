@@ -98,29 +98,17 @@ impl WeightedNodes {
     /// Builds the nodes from the log posterior along each axis and from its values at the corners. The log posterior is
     /// modelled as a sum of functions of one coordinate each, and the corners correct this sum.
     pub(crate) fn of_axes(axes: &[Curve], corners: &[(Vec<f64>, f64)]) -> Self {
-        const STEP: f64 = 0.05;
         // The nodes and their cumulative shares, axis by axis.
-        let tables: Vec<Vec<(f64, f64)>> = axes
-            .iter()
+        let tables: Vec<Vec<(f64, f64)>> = (axes.iter())
             .map(|axis| {
-                let at = |k: i32| STEP * f64::from(k);
-                let all: Vec<i32> = (-400..=400).collect();
-                let top = all
-                    .iter()
-                    .map(|k| axis.at(at(*k))[0])
-                    .fold(f64::NEG_INFINITY, f64::max);
+                let mut table = along(axis);
+                let whole: f64 = table.iter().map(|(_, log)| log.exp()).sum();
                 let mut below = 0.0;
-                let mut table: Vec<(f64, f64)> = all
-                    .iter()
-                    .map(|k| (at(*k), axis.at(at(*k))[0] - top))
-                    .filter(|(_, log)| *log > -DEEP)
-                    .map(|(z, log)| {
-                        let share = log.exp();
-                        below += share;
-                        (z, below - 0.5 * share)
-                    })
-                    .collect();
-                table.iter_mut().for_each(|(_, share)| *share /= below);
+                for (_, log) in &mut table {
+                    let share = log.exp() / whole;
+                    below += share;
+                    *log = below - 0.5 * share;
+                }
                 table
             })
             .collect();
@@ -136,6 +124,28 @@ impl WeightedNodes {
         let logs: Vec<f64> = nodes.iter().map(|z| joint.at(z)).collect();
         Self::new(nodes, &logs, FINE)
     }
+}
+
+/// The distance of the positions on an axis, in standard deviations.
+const STEP: f64 = 0.05;
+
+/// Evaluates a log density along an axis where it is within [`DEEP`] of its maximum.
+fn along(axis: &Curve) -> Vec<(f64, f64)> {
+    let positions = (-400..=400).map(|k| STEP * f64::from(k));
+    let all: Vec<(f64, f64)> = positions.map(|z| (z, axis.at(z)[0])).collect();
+    let top = all
+        .iter()
+        .map(|(_, log)| *log)
+        .fold(f64::NEG_INFINITY, f64::max);
+    all.into_iter()
+        .filter(|(_, log)| *log > top - DEEP)
+        .collect()
+}
+
+/// Computes the logarithm of the integral of a density along an axis.
+pub(crate) fn log_integral(axis: &Curve) -> f64 {
+    let logs: Vec<f64> = along(axis).into_iter().map(|(_, log)| log).collect();
+    jensen_math::special::log_sum_exp_slice(&logs) + STEP.ln()
 }
 
 /// Returns the integer points whose coordinates are within a distance of a point's.
