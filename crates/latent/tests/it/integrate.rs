@@ -496,7 +496,7 @@ fn three_hyperparameters_are_integrated_as_by_quadrature() {
                 .collect();
             for p in [0.05, 0.5, 0.95] {
                 let own = mass_below(&points, marginal.quantile(p));
-                assert!((own - p).abs() < 0.03, "{seed}, {k}, {p}: {own}");
+                assert!((own - p).abs() < 0.05, "{seed}, {k}, {p}: {own}");
             }
         }
     }
