@@ -37,6 +37,7 @@ pub mod bound;
 pub mod evaluate;
 pub mod expectation;
 mod forward;
+mod free;
 pub mod guide;
 pub mod hmc;
 pub mod layers;
@@ -67,7 +68,7 @@ pub use model::{
     Architecture, ArchitectureError, Decoder, Encoder, LocalModel, RecordError, Tensor,
     initial_weights,
 };
-pub use observation::Observation;
+pub use observation::{Observation, Part};
 pub use optimise::Optimiser;
 pub use posterior::WEIGHT_DRAWS;
 pub use records::{ByteRecords, FloatRecords, Records, Selection};
