@@ -45,7 +45,13 @@ impl FreeBits {
             }
         }
         let count = (records.len() / self.width) as f64;
-        let costs = |sum: f64| if sum / count > self.least { weight } else { 0.0 };
+        let costs = |sum: f64| {
+            if sum / count > self.least {
+                weight
+            } else {
+                0.0
+            }
+        };
         sums.into_iter().map(costs).collect()
     }
 }

@@ -398,11 +398,7 @@ const HEADS: f32 = 0.1;
 /// The initial biases of the decoder are computed from this many records, which are spread over all records.
 const LOOKED_AT: usize = 10_000;
 
-fn columns(
-    records: &dyn Records,
-    width: usize,
-    of: impl Fn(usize, f64) -> f64,
-) -> Vec<Column> {
+fn columns(records: &dyn Records, width: usize, of: impl Fn(usize, f64) -> f64) -> Vec<Column> {
     let count = records.len().min(LOOKED_AT);
     let (mut counts, mut sums) = (vec![0.0_f64; width], vec![0.0; width]);
     let (mut squares, mut zeros) = (vec![0.0; width], vec![0.0; width]);

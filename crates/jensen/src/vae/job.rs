@@ -11,8 +11,8 @@ use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::plain::{self, Scored};
 use super::data::VaeData;
+use super::plain::{self, Scored};
 use super::rows::{Apart, Parts, first, mean_log_jacobian, spread};
 use super::{
     PictureFrame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic,

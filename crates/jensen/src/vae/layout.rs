@@ -204,9 +204,7 @@ impl TableLayout {
         };
         for text in texts {
             let named = |at: usize, column: &TableColumn| {
-                let value = text
-                    .strip_prefix(column.name.as_str())?
-                    .strip_prefix('=')?;
+                let value = text.strip_prefix(column.name.as_str())?.strip_prefix('=')?;
                 column
                     .role
                     .is_given()

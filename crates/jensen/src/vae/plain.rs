@@ -32,9 +32,7 @@ pub(super) fn best(
                 independent(&train, &scored, &own).1
             })
             .sum();
-        return score
-            .is_finite()
-            .then_some(("independent columns", score));
+        return score.is_finite().then_some(("independent columns", score));
     }
     // The values on which the model conditions are not modelled.
     let modelled = 0..observation.width;
@@ -56,10 +54,9 @@ pub(super) fn best(
 fn independent(train: &[Vec<f64>], scored: &[Vec<f64>], observation: &Observation) -> Scored {
     match observation.likelihood {
         Likelihood::Bernoulli => ("independent binary values", binary(train, scored)),
-        Likelihood::Categorical { categories } => (
-            "independent categories",
-            grouped(train, scored, categories),
-        ),
+        Likelihood::Categorical { categories } => {
+            ("independent categories", grouped(train, scored, categories))
+        }
         Likelihood::Gaussian { .. } => ("independent normals", {
             let normals = Factor::none(train);
             normals.mean_log_density(scored)

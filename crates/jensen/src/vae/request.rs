@@ -23,6 +23,9 @@ const EPOCHS: f64 = 100.0;
 
 const HOT: f64 = 10.0;
 
+pub(super) const UNMIXED: &str =
+    "--columns needs columns with different distributions: remove it, or use --decoder mixed";
+
 /// The settings of an auto-encoder. Absent settings take their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -46,7 +49,7 @@ pub struct VaeRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_decoder, help_heading = "Model"))]
     pub decoder: Option<String>,
     /// Columns of a mixed table with another distribution, each NAME=gaussian, student-t, bernoulli, categorical or a
-    /// distribution of counts
+    /// distribution of counts; a column of --given may be categorical
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "NAME=KIND,…", value_delimiter = ',', value_parser = parse_column, help_heading = "Model")
@@ -248,10 +251,8 @@ impl VaeRequest {
                 })
             }
         };
-        if !self.columns.is_empty() && !self.is_mixed() {
-            return Err(Error::setting(
-                "--columns needs columns with different distributions: remove it, or use --decoder mixed",
-            ));
+        if !self.columns.is_empty() && !self.reads_table() {
+            return Err(Error::setting(UNMIXED));
         }
         if self.has_library_size() && !likelihood.is_of_counts() {
             return Err(Error::Setting(format!(

@@ -104,11 +104,7 @@ pub(super) fn units(
 
 /// Checks that values are missing only if `missing` allows it, and that every row has a value in one of the `modelled`
 /// columns.
-pub(super) fn check_present(
-    rows: &Rows,
-    missing: bool,
-    modelled: &[bool],
-) -> Result<(), Error> {
+pub(super) fn check_present(rows: &Rows, missing: bool, modelled: &[bool]) -> Result<(), Error> {
     let mut record = vec![0.0; rows.width()];
     for row in (0..rows.rows()).filter(|_| rows.missing() > 0) {
         rows.read(row, &mut record);

@@ -196,10 +196,7 @@ impl VaeModel {
             architecture: self.architecture.clone(),
             extents: self.extents.clone(),
             units: self.units.clone(),
-            columns: self
-                .layout
-                .as_ref()
-                .map(|layout| layout.columns().to_vec()),
+            columns: self.layout.as_ref().map(|layout| layout.columns().to_vec()),
             weights: self.architecture.weights(),
             digest: self.digest(),
         }
@@ -262,9 +259,7 @@ impl VaeModel {
                 false => Err(error("columns and units disagree")),
             })
             .transpose()?;
-        let own = layout
-            .as_ref()
-            .map_or(units.width(), TableLayout::width);
+        let own = layout.as_ref().map_or(units.width(), TableLayout::width);
         if width != units.columns() || own != architecture.observation.record_width() {
             return Err(error("extents and architecture disagree"));
         }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::VaeRequest;
 use super::decoder::ColumnKind;
+use super::request::UNMIXED;
 use crate::Error;
 use crate::units::{Standardise, Units};
 
@@ -118,6 +119,10 @@ pub(super) fn roles(
     let role = |column: &Column| -> Result<TableColumn, Error> {
         let asked = kinds.iter().find(|(name, _)| *name == column.name);
         let role = match (given.contains(&column.name), asked) {
+            (true, Some((_, ColumnKind::Words))) => words(column)
+                .map(ColumnRole::GivenWords)
+                .map_err(|what| at(table.source(), what)),
+            (false, Some(_)) if !flags.is_mixed() => Err(Error::setting(UNMIXED)),
             (true, Some((name, _))) => Err(Error::Setting(format!(
                 "the column `{name}` is given, so it has no distribution: remove it from --columns or from --given"
             ))),

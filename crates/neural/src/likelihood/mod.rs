@@ -300,10 +300,12 @@ impl Likelihood {
                 Some(at) => Err(bad(at, "a number between 0 and 1")),
                 None => Ok(()),
             },
-            Self::Gaussian { .. } | Self::StudentT { .. } => match record.iter().position(|x| !x.is_finite()) {
-                Some(at) => Err(bad(at, "a finite number")),
-                None => Ok(()),
-            },
+            Self::Gaussian { .. } | Self::StudentT { .. } => {
+                match record.iter().position(|x| !x.is_finite()) {
+                    Some(at) => Err(bad(at, "a finite number")),
+                    None => Ok(()),
+                }
+            }
             Self::Categorical { categories } => {
                 if let Some(at) = record.iter().position(|&x| !unit(x)) {
                     return Err(bad(at, "a number between 0 and 1"));

@@ -110,11 +110,7 @@ impl Column {
 }
 
 /// Returns the mean log density of `scored` under distributions that are fitted to the columns of `train`.
-pub(super) fn independent(
-    train: &[Vec<f64>],
-    scored: &[Vec<f64>],
-    degrees: Option<f64>,
-) -> f64 {
+pub(super) fn independent(train: &[Vec<f64>], scored: &[Vec<f64>], degrees: Option<f64>) -> f64 {
     let width = train.first().map_or(0, Vec::len);
     let step = train.len().div_ceil(LEARNED).max(1);
     let columns: Vec<Column> = (0..width)
