@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | here | [`RowRecords`] and [`UnitRecords`]: rows as records; [`check_values`] and [`split`] |
 //! | `request` | [`VaeRequest`]: the settings of a fit, with their defaults |
+//! | `words` | the words of settings |
 //! | `decoder` | the names of decoders and of the kinds of columns |
 //! | `rows` | training and validation rows, and their checks |
 //! | `table` | [`TableColumn`]: the use of the columns of a table |
@@ -34,6 +35,7 @@ mod rows;
 mod stored;
 mod summary;
 mod table;
+mod words;
 
 use jensen_data::Rows;
 use jensen_math::rng::{Purpose, permutation};

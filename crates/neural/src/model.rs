@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::forward::Forward;
 use crate::layers::{Activation, Perceptron, TensorSpec};
 use crate::likelihood::{Column, Likelihood, OutOfDomain};
-use crate::observation::{Observation, Part};
+use crate::observation::Observation;
+use crate::parts::Part;
 use crate::records::Records;
 
 /// A directed model p(z) p(x | z) of independent records, written as graph expressions. Each record has one latent

@@ -7,25 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::layers::TensorSpec;
 use crate::likelihood::{Column, Likelihood, OutOfDomain, log_sum_exp};
-
-/// Adjacent values of a record that have the same distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// Number of values.
-    pub width: usize,
-    /// The distribution of the values.
-    pub likelihood: Likelihood,
-}
-
-/// A part with its place in a record and in the outputs of the decoder.
-struct Placed {
-    likelihood: Likelihood,
-    first: usize,
-    width: usize,
-    /// For each head, and then for each parameter of the columns: the number of the output, and the first element of
-    /// the output that belongs to this part.
-    outputs: Vec<(usize, usize)>,
-}
+use crate::parts::{Part, Placed};
 
 /// The values of a record and their distribution given the decoder's outputs.
 ///
@@ -110,63 +92,6 @@ impl Observation {
     /// Returns the number of all values of a record, which are the modelled values and the given values.
     pub fn record_width(&self) -> usize {
         self.width + self.given
-    }
-
-    /// Returns the parts of the modelled values in order.
-    pub fn parts(&self) -> Vec<Part> {
-        let others: usize = self.more.iter().map(|part| part.width).sum();
-        let first = Part {
-            width: self.width.saturating_sub(others),
-            likelihood: self.likelihood,
-        };
-        std::iter::once(first)
-            .chain(self.more.iter().copied())
-            .collect()
-    }
-
-    /// Returns the names of outputs and their widths. Parts share the outputs that have the same name.
-    fn widths(
-        &self,
-        names: fn(Likelihood) -> &'static [&'static str],
-    ) -> Vec<(&'static str, usize)> {
-        let mut all: Vec<(&'static str, usize)> = Vec::new();
-        for part in self.parts() {
-            for name in names(part.likelihood) {
-                match all.iter_mut().find(|(known, _)| known == name) {
-                    Some((_, width)) => *width += part.width,
-                    None => all.push((name, part.width)),
-                }
-            }
-        }
-        all
-    }
-
-    fn placed(&self) -> Vec<Placed> {
-        let names: Vec<(&str, usize)> = [
-            self.widths(Likelihood::heads),
-            self.widths(Likelihood::of_columns),
-        ]
-        .concat();
-        let (mut first, mut used) = (0, vec![0; names.len()]);
-        let place = |part: Part| {
-            let own = part.likelihood.heads().iter();
-            let own = own.chain(part.likelihood.of_columns());
-            let outputs = own.map(|name| {
-                let which = names.iter().position(|(known, _)| known == name);
-                let which = which.expect("every part has its outputs in the list");
-                used[which] += part.width;
-                (which, used[which] - part.width)
-            });
-            let outputs = outputs.collect();
-            first += part.width;
-            Placed {
-                likelihood: part.likelihood,
-                first: first - part.width,
-                width: part.width,
-                outputs,
-            }
-        };
-        self.parts().into_iter().map(place).collect()
     }
 
     /// Returns the distribution of each part with its elements of `x` and of the outputs.

@@ -2,7 +2,7 @@
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Estimator, Likelihood, Observation, Optimiser, Temper, TrainSettings,
+    Activation, Architecture, Estimator, Likelihood, Observation, Optimiser, TrainSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,9 @@ use super::decoder::parse_column;
 use super::decoder::{
     ColumnKind, MIXED, categories, column_kind, counts, parse_decoder, student_t,
 };
+use super::words::{image, temper};
+#[cfg(feature = "clap")]
+use super::words::{parse_image, parse_temper};
 use crate::Error;
 use crate::job::words;
 use crate::units::Standardise;
@@ -20,8 +23,6 @@ const LATENT: usize = 20;
 const HIDDEN: &str = "500";
 
 const EPOCHS: f64 = 100.0;
-
-const HOT: f64 = 10.0;
 
 pub(super) const UNMIXED: &str =
     "--columns needs columns with different distributions: remove it, or use --decoder mixed";
@@ -76,8 +77,8 @@ pub struct VaeRequest {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_size: Option<LibrarySize>,
-    /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the
-    /// units of the data either way [default: on]
+    /// Whether a decoder of real numbers (student-t, or gaussian with means that are not squashed) sees standardised
+    /// columns: bounds and records are in the units of the data either way [default: on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -399,49 +400,10 @@ fn one_of(text: &str, names: &[&str]) -> Result<String, String> {
     }
 }
 
-fn image(text: &str) -> Result<(usize, usize), String> {
-    let fail = || "expected width and height in pixels such as 28x28".to_owned();
-    let (width, height) = text.split_once('x').ok_or_else(fail)?;
-    match (width.parse(), height.parse()) {
-        (Ok(w @ 1..=65_536), Ok(h @ 1..=65_536)) => Ok((w, h)),
-        _ => Err(fail()),
-    }
-}
-
-#[cfg(feature = "clap")]
-fn parse_image(text: &str) -> Result<String, String> {
-    image(text).map(|_| text.to_owned())
-}
-
-fn temper(text: &str) -> Result<Temper, String> {
-    let fail = || {
-        "expected none or anneal=PASSES[:FROM], such as anneal=10 or anneal=10:5 with a temperature of at least 1; inferred \
-         temperatures (global, local) are for conjugate models: a decoder's weights would undo them"
-            .to_owned()
-    };
-    if text == "none" {
-        return Ok(Temper::None);
-    }
-    let schedule = text.strip_prefix("anneal=").ok_or_else(fail)?;
-    let (passes, from) = match schedule.split_once(':') {
-        Some((passes, from)) => (passes.parse(), from.parse()),
-        None => (schedule.parse(), Ok(HOT)),
-    };
-    let (Ok(passes), Ok(from)) = (passes, from) else {
-        return Err(fail());
-    };
-    let policy = Temper::Anneal { passes, from };
-    policy.check().map_err(|_| fail())?;
-    Ok(policy)
-}
-
-#[cfg(feature = "clap")]
-fn parse_temper(text: &str) -> Result<String, String> {
-    temper(text).map(|_| text.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use jensen_neural::Temper;
+
     use super::*;
 
     #[test]
