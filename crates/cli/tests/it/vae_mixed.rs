@@ -186,7 +186,7 @@ fn mixed_fits_have_the_same_bits_and_go_on_where_they_stopped() {
     refused(
         &["vae", "fit", "--resume", &part, "--given", "island"],
         2,
-        &["architecture", "resumed run"],
+        &["--given", "resumed run"],
     );
 }
 

@@ -47,6 +47,8 @@ impl VaeData {
         flags: VaeRequest,
         most: u64,
     ) -> Result<Self, Error> {
+        // Settings that no data could satisfy are reported before any error of the data.
+        flags.likelihood(false)?;
         match flags.reads_table() {
             true => Self::of_table(&open_table(&data, Some(most))?, data, validation, flags),
             false => Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags),

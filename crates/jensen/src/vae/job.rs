@@ -341,9 +341,14 @@ impl Job for VaeJob<'_> {
 
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
+        if stored.settings.get("columns") != present.settings.get("columns") {
+            return Err(Error::setting(
+                "the checkpoint belongs to columns with other distributions (--decoder, --columns, --given), which cannot \
+                 change in a resumed run: remove the flag, or start a new run with --out",
+            ));
+        }
         for (what, path) in [
             ("architecture", "/architecture"),
-            ("table", "/columns"),
             ("optimiser", "/training/optimiser/rule"),
             (
                 "treatment of the weights (--full-vb)",
