@@ -166,7 +166,7 @@ fn a_table_of_words_and_numbers_is_learnt_from_its_file() {
 #[test]
 fn mixed_fits_have_the_same_bits_and_go_on_where_they_stopped() {
     let desk = Desk::new();
-    let table = desk.file("animals.csv", &animals(120, true));
+    let table = desk.file("animals.csv", &animals(120, false));
     let fit = |name: &str, more: &str| {
         let out = desk.name(name);
         let line = format!(
@@ -186,7 +186,7 @@ fn mixed_fits_have_the_same_bits_and_go_on_where_they_stopped() {
     refused(
         &["vae", "fit", "--resume", &part, "--given", "island"],
         2,
-        &["--given", "resumed run"],
+        &["the stored run differs: columns"],
     );
 }
 
@@ -199,13 +199,15 @@ fn a_model_of_given_columns_generates_what_they_ask_for() {
         "vae fit {table} --decoder mixed --given species {QUICK} --epochs 100 --out {fit} --json"
     ));
     let made = made.expect(0).json();
-    let free = run(&format!(
-        "vae fit {table} --decoder mixed {QUICK} --epochs 100 --json"
-    ));
-    let free = free.json();
-    // Given the species, whose entropy is log 3, the other columns are almost independent.
-    let gain = number(&made, "bound") - number(&free, "bound");
-    assert!((gain - 3.0_f64.ln()).abs() < 0.35, "{gain}");
+    // The entropies of the island, the length, the mass and the bit given the species, in nats.
+    let normal = 0.5 * (1.0 + (2.0 * std::f64::consts::PI).ln());
+    let island = -(0.9 * 0.9_f64.ln() + 0.1 * 0.1_f64.ln());
+    let exact = -(island + normal + normal + 300.0_f64.ln() + 2.0_f64.ln());
+    let bound = number(&made, "bound");
+    assert!(
+        bound > exact - 0.25 && bound < exact + 0.1,
+        "{bound} for {exact}"
+    );
     for (k, species) in ["Adelie", "Gentoo"].into_iter().enumerate() {
         let args = ["vae", "sample", &fit, "--observations", "--count", "500"];
         let given = format!("species={species}");
@@ -240,11 +242,11 @@ fn a_model_of_given_columns_generates_what_they_ask_for() {
         2,
         &["mass=3", "`species`"],
     );
-    let pixels = run(&format!(
+    let normal = run(&format!(
         "vae fit {table} --decoder gaussian --given species,island --columns species=categorical {QUICK} --epochs 2 --json"
     ));
     assert_eq!(
-        pixels.json()["columns"][0]["role"]["given_words"][0],
+        normal.json()["columns"][0]["role"]["given_words"][0],
         "Adelie"
     );
 }
@@ -369,7 +371,7 @@ fn heavy_tails_are_scored_better_by_student_t() {
     let (given, _) = fitted("student-t=2");
     assert_eq!(made["baseline"]["model"], "independent Student's t");
     assert!(
-        learnt > normal + 1.0 && given > normal + 1.0,
+        learnt > normal + 0.4 && given > normal + 0.4,
         "{normal} {learnt} {given}"
     );
 }
@@ -399,9 +401,10 @@ fn free_bits_keep_latent_values_active() {
             number(&made, "divergence"),
         )
     };
-    let (plain, free) = (fitted(""), fitted("--free-bits 0.25"));
-    assert!(free.0 > plain.0, "{plain:?} {free:?}");
-    assert!(free.1 > plain.1 + 0.3, "{plain:?} {free:?}");
+    let (plain, free) = (fitted(""), fitted("--free-bits 0.5"));
+    assert!(plain.0 < 6 && free.0 == 6, "{plain:?} {free:?}");
+    // Six latent values cost about half a nat each, which the objective does not count.
+    assert!(free.1 > plain.1 + 0.3 && free.1 > 2.7, "{plain:?} {free:?}");
     refused(
         &[
             "vae",
