@@ -9,7 +9,7 @@
 //! | `decoder` | the names of decoders and of the kinds of columns |
 //! | `rows` | training and validation rows, and their checks |
 //! | `table` | [`TableColumn`]: the use of the columns of a table |
-//! | `layout` | [`TableLayout`]: the places of these columns in a record |
+//! | `layout` | [`TableLayout`]: the positions of these columns in a record |
 //! | `data` | [`VaeData`]: the data of a fit |
 //! | `job` | [`fit_vae`]: the fit job |
 //! | `course` | curves from the records of a run |
@@ -81,7 +81,7 @@ pub struct UnitRecords<'a> {
     pub rows: &'a Rows,
     /// The standardised units of the columns.
     pub units: &'a Units,
-    /// The places of the columns in a record, if columns have different uses.
+    /// The positions of the columns in a record, if columns have different uses.
     pub layout: Option<&'a TableLayout>,
 }
 

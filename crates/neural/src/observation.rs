@@ -346,7 +346,7 @@ impl Observation {
     }
 
     /// Builds the inputs of the encoder. A count is read as the logarithm of the count plus one, and other values are
-    /// unchanged. `fill` takes the place of missing values, which also have indicators. The given values come last.
+    /// unchanged. The network reads `fill` instead of missing values, which also have indicators. The given values come last.
     pub(crate) fn input(&self, g: &mut Graph, fill: Option<NodeId>, x: NodeId) -> NodeId {
         let seen = self.seen(g, x);
         let read: Vec<NodeId> = self

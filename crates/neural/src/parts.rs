@@ -1,4 +1,4 @@
-//! Parts of a record whose values have the same distribution, and their places in the outputs of the decoder.
+//! Parts of a record whose values have the same distribution, and their positions in the outputs of the decoder.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct Part {
     pub likelihood: Likelihood,
 }
 
-/// A part with its place in a record and in the outputs of the decoder.
+/// A part with its position in a record and in the outputs of the decoder.
 pub(crate) struct Placed {
     pub likelihood: Likelihood,
     pub first: usize,
@@ -61,7 +61,7 @@ impl Observation {
         ]
         .concat();
         let (mut first, mut used) = (0, vec![0; names.len()]);
-        let place = |part: Part| {
+        let position = |part: Part| {
             let own = part.likelihood.heads().iter();
             let own = own.chain(part.likelihood.of_columns());
             let outputs = own.map(|name| {
@@ -79,6 +79,6 @@ impl Observation {
                 outputs,
             }
         };
-        self.parts().into_iter().map(place).collect()
+        self.parts().into_iter().map(position).collect()
     }
 }

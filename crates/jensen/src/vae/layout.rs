@@ -1,4 +1,4 @@
-//! The places of the columns of a table in the records of the networks.
+//! The positions of the columns of a table in the records of the networks.
 //!
 //! A column of words becomes one indicator for each of its words. A record contains the modelled columns, ordered by
 //! their distribution, and then the given columns.
@@ -28,7 +28,7 @@ enum Map {
     },
 }
 
-/// The columns of a table, and their places in a record.
+/// The columns of a table, and their positions in a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableLayout {
     columns: Vec<TableColumn>,
@@ -38,7 +38,7 @@ pub struct TableLayout {
 }
 
 impl TableLayout {
-    /// Places the columns that the units keep in a record.
+    /// Gives the columns that the units keep their positions in a record.
     pub(super) fn new(columns: Vec<TableColumn>, units: &Units) -> Result<Self, Error> {
         let all: Vec<usize> = (0..columns.len()).collect();
         let kept: Vec<(usize, &ColumnRole)> = units

@@ -36,7 +36,7 @@ pub struct VaeModel {
     pub extents: Vec<usize>,
     /// The standardised units that the networks use for the values of a record.
     pub units: Units,
-    /// The columns of the table and their places in a record, if they have different uses.
+    /// The columns of the table and their positions in a record, if they have different uses.
     pub layout: Option<TableLayout>,
     /// The point estimates of the weights, or the means of their posterior. The tensors of the encoder come before the
     /// tensors of the decoder.
