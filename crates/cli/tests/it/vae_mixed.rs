@@ -126,7 +126,7 @@ fn a_table_of_words_and_numbers_is_learnt_from_its_file() {
                 ("", _) => assert!(!cell.is_empty()),
                 (given, "species" | "island") => assert_eq!(cell, given),
                 (given, _) => {
-                    let numbers = [cell, given].map(|x| x.parse::<f64>().unwrap());
+                    let numbers = [cell.as_str(), given].map(|x| x.parse::<f64>().unwrap());
                     assert!((numbers[0] - numbers[1]).abs() < 1e-6 * numbers[1].abs().max(1.0));
                 }
             }
