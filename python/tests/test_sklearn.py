@@ -788,6 +788,65 @@ def test_auto_encoders_impute_missing_values():
     assert abs(model.score(np.where(gaps, np.nan, X)) - np.mean(truth)) < 0.5
 
 
+def test_auto_encoders_of_words_and_given_columns():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(4)
+    species = np.array(["Adelie", "Chinstrap", "Gentoo"])[rng.integers(3, size=500)]
+    code = np.searchsorted(["Adelie", "Chinstrap", "Gentoo"], species)
+    frame = pandas.DataFrame(
+        {
+            "species": species,
+            "length": 40 + 5.0 * code + rng.normal(size=500),
+            "male": rng.integers(2, size=500),
+            "visits": rng.poisson(1 + 2 * code),
+        }
+    )
+    settings = dict(hidden=(24,), batch_size=20, optimizer="adam", learning_rate=0.01, max_iter=80, random_state=0)
+    model = AutoEncoder(2, decoder="mixed", columns={"visits": "poisson"}, **settings).fit(frame)
+    assert model.trusted_ and model.info_["baseline"]["model"] == "independent columns"
+    assert model.categories_ == {"species": ["Adelie", "Chinstrap", "Gentoo"]}
+    # The density of the process that made the rows, which a lower bound cannot exceed in expectation.
+    density = (
+        -np.log(3)
+        + stats.norm(40 + 5.0 * code).logpdf(frame["length"])
+        - np.log(2)
+        + stats.poisson(1 + 2 * code).logpmf(frame["visits"])
+    )
+    assert density.mean() - 0.4 < model.score(frame) < density.mean() + 0.1
+    drawn = model.sample(2000)
+    assert set(drawn[:, 0]) == {0, 1, 2} and set(drawn[:, 2]) == {0, 1} and np.all(drawn[:, 3] % 1 == 0)
+    assert np.allclose([drawn[drawn[:, 0] == k, 1].mean() for k in range(3)], [40, 45, 50], atol=1)
+    gaps = frame.astype({"species": object})
+    gaps.loc[::5, "species"] = None
+    holed = AutoEncoder(2, decoder="mixed", **settings).fit(gaps)
+    assert np.mean(holed.impute(gaps)[::5, 0] == code[::5]) > 0.9
+
+    given = AutoEncoder(1, decoder="gaussian=free", given=["species"], **settings).fit(frame)
+    rows = given.sample(1000, given={"species": "Gentoo"})
+    assert np.all(rows[:, 0] == 2) and abs(rows[:, 1].mean() - 50) < 0.5
+    assert abs(given.inverse_transform([[0.0]], given={"species": "Adelie"})[0, 1] - 40) < 0.5
+    assert given.transform(frame).shape == (500, 1)
+    with pytest.raises(ValueError, match="Emperor"):
+        given.sample(1, given={"species": "Emperor"})
+    with pytest.raises(ValueError, match="species"):
+        given.sample(1)
+    with pytest.raises(ValueError, match="Emperor"):
+        model.score(frame.replace("Gentoo", "Emperor"))
+    # An array has the numbers of words, and columns are named by their positions.
+    numbers = np.column_stack([code, frame["length"]])
+    same = AutoEncoder(1, decoder="mixed", columns={0: "categorical"}, **settings).fit(numbers)
+    assert set(same.sample(100)[:, 0]) <= {0, 1, 2} and clone(same).get_params()["columns"] == {0: "categorical"}
+
+
+def test_auto_encoders_with_heavy_tails():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(600, 1)) * [1.0, -1.0] + 0.3 * rng.standard_t(2, size=(600, 2))
+    settings = dict(hidden=(12,), optimizer="adam", learning_rate=0.01, max_iter=60, random_state=0, free_bits=0.05)
+    train, test = X[:400], X[400:]
+    normal = AutoEncoder(1, **settings).fit(train).score(test)
+    assert AutoEncoder(1, decoder="student-t", **settings).fit(train).score(test) > normal + 0.2
+
+
 def test_auto_encoders_of_binary_rows_and_validation():
     rng = np.random.default_rng(1)
     prototypes = rng.random((4, 20)) < 0.5

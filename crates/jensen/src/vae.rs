@@ -5,8 +5,13 @@
 //! | --- | --- |
 //! | here | [`RowRecords`] and [`UnitRecords`]: rows as records; [`check_values`] and [`split`] |
 //! | `request` | [`VaeRequest`]: the settings of a fit, with their defaults |
+//! | `words` | the words of settings |
+//! | `decoder` | the names of decoders and of the kinds of columns |
 //! | `rows` | training and validation rows, and their checks |
-//! | `job` | [`VaeData`] and [`fit_vae`]: the fit job |
+//! | `table` | [`TableColumn`]: the use of the columns of a table |
+//! | `layout` | [`TableLayout`]: the positions of these columns in a record |
+//! | `data` | [`VaeData`]: the data of a fit |
+//! | `job` | [`fit_vae`]: the fit job |
 //! | `course` | curves from the records of a run |
 //! | `stored` | [`VaeModel`]: architecture and weights, and the file format |
 //! | `plain` | the plain models that serve as baselines |
@@ -18,7 +23,10 @@
 //! models, the training and the evaluation. This module re-exports that crate.
 
 mod course;
+mod data;
+mod decoder;
 mod job;
+mod layout;
 mod pictures;
 mod plain;
 mod report_page;
@@ -26,6 +34,8 @@ mod request;
 mod rows;
 mod stored;
 mod summary;
+mod table;
+mod words;
 
 use jensen_data::Rows;
 use jensen_math::rng::{Purpose, permutation};
@@ -35,15 +45,16 @@ use crate::Error;
 use crate::units::Units;
 
 pub use course::VaeCourse;
-pub use job::{
-    COLUMNS, SCORED, VaeData, VaeJob, VaeMade, VaeRun, beside, fit_vae, open_vae, vae_model,
-};
+pub use data::VaeData;
+pub use job::{COLUMNS, SCORED, VaeJob, VaeMade, VaeRun, beside, fit_vae, open_vae, vae_model};
+pub use layout::{TableLayout, columns_in_words};
 pub use pictures::{PictureFrame, mosaic};
 pub use report_page::{Pictures, VaeCurves, report_page};
 pub use request::{LibrarySize, VaeRequest};
 pub use rows::{check_rows, first, read_as};
 pub use stored::{VaeModel, VaeModelError};
 pub use summary::{TrainingPoint, VaeSeconds, VaeSummary};
+pub use table::{ColumnRole, TableColumn};
 
 /// The rows of a table in the form of an auto-encoder's records.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +81,8 @@ pub struct UnitRecords<'a> {
     pub rows: &'a Rows,
     /// The standardised units of the columns.
     pub units: &'a Units,
+    /// The positions of the columns in a record, if columns have different uses.
+    pub layout: Option<&'a TableLayout>,
 }
 
 impl Records for UnitRecords<'_> {
@@ -78,10 +91,19 @@ impl Records for UnitRecords<'_> {
     }
 
     fn width(&self) -> usize {
-        self.units.width()
+        match self.layout {
+            Some(layout) => layout.width(),
+            None => self.units.width(),
+        }
     }
 
     fn read(&self, index: usize, out: &mut [f32]) {
+        if let Some(layout) = self.layout {
+            let mut row = vec![0.0; self.rows.width()];
+            self.rows.read_exact(index, &mut row);
+            layout.record(self.units, &row, out);
+            return;
+        }
         if self.units.change_nothing() {
             self.rows.read(index, out);
             return;
@@ -106,7 +128,7 @@ pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
     match likelihood {
         _ if missing => {}
         // The reader of the rows accepts only finite values.
-        Likelihood::Gaussian { .. } => return Ok(()),
+        Likelihood::Gaussian { .. } | Likelihood::StudentT { .. } => return Ok(()),
         Likelihood::Bernoulli if unit => return Ok(()),
         _ => {}
     }

@@ -27,6 +27,7 @@ pub struct Autoencoder {
     encoder: Forward,
     decoder: Forward,
     data: Vec<f32>,
+    given: Vec<f32>,
 }
 
 /// An error in the architecture or the weights of an auto-encoder.
@@ -36,6 +37,8 @@ pub enum AutoencoderError {
     Architecture(ArchitectureError),
     /// The weights belong to a different architecture.
     Tensors(String),
+    /// The number of given values is wrong.
+    Given(String),
     /// An operation of the network has no kernel in single precision.
     Unsupported(Unsupported),
 }
@@ -44,7 +47,7 @@ impl std::fmt::Display for AutoencoderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Architecture(error) => error.fmt(f),
-            Self::Tensors(text) => f.write_str(text),
+            Self::Tensors(text) | Self::Given(text) => f.write_str(text),
             Self::Unsupported(error) => error.fmt(f),
         }
     }
@@ -134,7 +137,7 @@ impl Autoencoder {
         let (guide, model) = (architecture.encoder(), architecture.decoder());
         let encoder = Forward::new(
             &guide.specs(),
-            &[architecture.observation.width],
+            &[architecture.observation.record_width()],
             simd,
             |g, t, v| {
                 let (mean, log_variance) = guide.build(g, t, v[0]);
@@ -150,6 +153,7 @@ impl Autoencoder {
                 Vec::new(),
                 architecture.encoder_tensors(),
             ),
+            given: vec![0.0; architecture.observation.given],
             architecture,
             tensors,
             simd,
@@ -177,6 +181,21 @@ impl Autoencoder {
         }
         self.posterior = WeightPosterior::new(means.to_vec(), log_sds, before);
         Ok(self)
+    }
+
+    /// Sets the values on which [`sample`](Self::sample), [`decode`](Self::decode) and [`manifold`](Self::manifold)
+    /// condition. They are 0 unless they are set.
+    ///
+    /// # Errors
+    /// Fails if the number of values is not [`Observation::given`](crate::Observation::given).
+    pub fn set_given(&mut self, given: Vec<f32>) -> Result<(), AutoencoderError> {
+        let (found, expected) = (given.len(), self.given.len());
+        if found != expected {
+            let text = format!("{found} given values, expected {expected}");
+            return Err(AutoencoderError::Given(text));
+        }
+        self.given = given;
+        Ok(())
     }
 
     /// Returns the architecture.
@@ -221,7 +240,8 @@ impl Autoencoder {
     }
 
     fn drawn_contexts(&self, n: usize) -> Vec<f32> {
-        self.architecture.observation.drawn_context().repeat(n)
+        let observation = &self.architecture.observation;
+        observation.drawn_context(&self.given).repeat(n)
     }
 
     fn decode_in(&mut self, latent: &[f32], context: &[f32]) -> Vec<f32> {
@@ -294,8 +314,8 @@ impl Autoencoder {
             &mut scratch,
             &mut latent,
         );
-        let observation = &self.architecture.observation;
-        let (likelihood, width) = (observation.likelihood, observation.width);
+        let observation = self.architecture.observation.clone();
+        let width = observation.width;
         let mut values = vec![0.0; draws * width];
         let together = if self.posterior.is_point() {
             draws.max(1)
@@ -310,7 +330,7 @@ impl Autoencoder {
                 let record = part * together + i;
                 let mut stream = Stream::new(seed, SAMPLES.fold("records"), 0, record as u64);
                 let out = &mut values[record * width..][..width];
-                likelihood.draw(mean, parameters, &mut stream, out);
+                observation.draw(mean, parameters, &mut stream, out);
             };
             means.extend(self.decode_with(inputs, SAMPLED, seed, part as u64, each));
         }

@@ -22,7 +22,7 @@ pub enum Estimator {
 ///
 /// The inputs, in order, are the tensors of the encoder, the tensors of the model, the weight of the likelihood, the
 /// weight of the divergence, the record, and `samples × latent` standard normal numbers. The lanes share the tensors
-/// and the two weights, but each lane has its own record and random numbers. The first output is the log likelihood
+/// and the weights, but each lane has its own record and random numbers. The first output is the log likelihood
 /// averaged over the draws. The second is the divergence, which is exact or estimated from the draws. If gradients are
 /// requested, the remaining outputs are the gradients of `w₁ · likelihood − w₂ · divergence` with respect to the
 /// tensors, summed over the lanes.
@@ -54,6 +54,26 @@ impl BoundGraph {
         samples: usize,
         gradients: bool,
     ) -> Self {
+        Self::build(encoder, model, (estimator, false), samples, gradients)
+    }
+
+    /// Builds the bound with estimator B and its gradients. The input for the weight of the divergence contains one
+    /// weight for each latent value, by which the objective multiplies the divergence of this latent value.
+    ///
+    /// # Panics
+    /// Panics under the same condition as [`new`](Self::new), and if the prior of the model is not standard normal.
+    pub fn with_weights(encoder: &Encoder, model: &dyn LocalModel, samples: usize) -> Self {
+        assert!(model.standard_prior(), "a standard normal prior");
+        Self::build(encoder, model, (Estimator::Analytic, true), samples, true)
+    }
+
+    fn build(
+        encoder: &Encoder,
+        model: &dyn LocalModel,
+        (estimator, weighted): (Estimator, bool),
+        samples: usize,
+        gradients: bool,
+    ) -> Self {
         assert_eq!(encoder.latent, model.latent(), "latent values");
         assert_eq!(encoder.width(), model.width(), "values of a record");
         let mut g = Graph::new();
@@ -66,7 +86,8 @@ impl BoundGraph {
             .collect();
         let (own, others) = tensors.split_at(encoder_tensors);
         let likelihood_weight = g.shared_input(1);
-        let divergence_weight = g.shared_input(1);
+        let weights = if weighted { encoder.latent } else { 1 };
+        let divergence_weight = g.shared_input(weights);
         let x = g.input(model.width());
         let latent = encoder.latent;
         let noise = g.input(samples * latent);
@@ -104,7 +125,14 @@ impl BoundGraph {
         let mut outputs = vec![likelihood, divergence];
         if gradients {
             let gain = g.mul(likelihood_weight, likelihood);
-            let cost = g.mul(divergence_weight, divergence);
+            let cost = match weighted {
+                true => {
+                    let terms = normal_divergences(&mut g, mean, log_variance);
+                    let costs = g.mul(divergence_weight, terms);
+                    g.sum(costs)
+                }
+                false => g.mul(divergence_weight, divergence),
+            };
             let objective = g.sub(gain, cost);
             outputs.extend(g.gradient(objective, &tensors));
         }
@@ -129,5 +157,16 @@ pub(crate) fn normal_divergence(g: &mut Graph, mean: NodeId, log_variance: NodeI
     let sum = g.sum(difference);
     let count = g.constant(f64::from(g.shape(mean).len));
     let total = g.sub(sum, count);
+    g.scale(0.5, total)
+}
+
+/// Builds the divergence of each latent value from its prior. The sum is that of [`normal_divergence`].
+pub(crate) fn normal_divergences(g: &mut Graph, mean: NodeId, log_variance: NodeId) -> NodeId {
+    let variance = g.exp(log_variance);
+    let square = g.square(mean);
+    let spread = g.add(square, variance);
+    let difference = g.sub(spread, log_variance);
+    let one = g.constant(1.0);
+    let total = g.sub(difference, one);
     g.scale(0.5, total)
 }

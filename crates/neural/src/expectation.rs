@@ -60,7 +60,7 @@ impl<'a> MonteCarloEm<'a> {
         architecture
             .check()
             .map_err(|e| TrainError(e.to_string()))?;
-        let width = architecture.observation.width;
+        let width = architecture.observation.record_width();
         settings.check(width, data, None)?;
         settings.batch = settings.batch.min(LANES);
         let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());

@@ -11,6 +11,7 @@
 //! | [`layers`] | activations, dense layers, perceptrons |
 //! | [`likelihood`] | distributions of the values of a record, one row each |
 //! | [`observation`] | the values of a record, the encoder's inputs for them, and their density |
+//! | [`parts`] | parts of a record with different distributions |
 //! | [`model`] | models, architectures, initial weights |
 //! | [`bound`] | estimators A and B of the bound as graphs |
 //! | [`optimise`] | SGD, Adagrad, Adam |
@@ -37,6 +38,7 @@ pub mod bound;
 pub mod evaluate;
 pub mod expectation;
 mod forward;
+mod free;
 pub mod guide;
 pub mod hmc;
 pub mod layers;
@@ -46,6 +48,7 @@ pub mod model;
 pub mod observation;
 pub mod optimise;
 mod parameters;
+pub mod parts;
 pub mod posterior;
 pub mod records;
 pub mod sleep;
@@ -69,6 +72,7 @@ pub use model::{
 };
 pub use observation::Observation;
 pub use optimise::Optimiser;
+pub use parts::Part;
 pub use posterior::WEIGHT_DRAWS;
 pub use records::{ByteRecords, FloatRecords, Records, Selection};
 pub use sleep::WakeSleep;

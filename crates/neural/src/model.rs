@@ -10,6 +10,7 @@ use crate::forward::Forward;
 use crate::layers::{Activation, Perceptron, TensorSpec};
 use crate::likelihood::{Column, Likelihood, OutOfDomain};
 use crate::observation::Observation;
+use crate::parts::Part;
 use crate::records::Records;
 
 /// A directed model p(z) p(x | z) of independent records, written as graph expressions. Each record has one latent
@@ -141,13 +142,9 @@ impl Architecture {
     /// library size.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let error = |text: String| Err(ArchitectureError(text));
-        let Observation {
-            width,
-            likelihood,
-            library_size,
-            ..
-        } = self.observation;
-        if width == 0 {
+        let observation = &self.observation;
+        let more: usize = observation.more.iter().map(|part| part.width).sum();
+        if observation.parts().iter().any(|part| part.width == 0) || more >= observation.width {
             return error("a record needs at least one value".to_owned());
         }
         if self.latent == 0 {
@@ -156,18 +153,22 @@ impl Architecture {
         if self.encoder.iter().chain(&self.decoder).any(|&n| n == 0) {
             return error("a hidden layer needs at least one unit".to_owned());
         }
-        if library_size.is_some() && !likelihood.is_of_counts() {
-            let name = likelihood.name();
+        let parts = observation.parts();
+        let of_counts = parts.iter().all(|part| part.likelihood.is_of_counts());
+        if observation.library_size.is_some() && !(of_counts && parts.len() == 1) {
+            let name = observation.name();
             return error(format!(
                 "a library size needs a decoder of counts, and `{name}` is none"
             ));
         }
-        if let Likelihood::Categorical { categories } = likelihood
-            && (categories < 2 || !width.is_multiple_of(categories))
-        {
-            return error(format!(
-                "records of {width} values cannot be divided into groups of {categories} categories"
-            ));
+        for Part { width, likelihood } in parts {
+            if let Likelihood::Categorical { categories } = likelihood
+                && (categories < 2 || !width.is_multiple_of(categories))
+            {
+                return error(format!(
+                    "records of {width} values cannot be divided into groups of {categories} categories"
+                ));
+            }
         }
         Ok(())
     }
@@ -179,7 +180,7 @@ impl Architecture {
     /// # Errors
     /// Returns the first error in the records.
     pub fn check_records(&self, records: &dyn Records) -> Result<(), RecordError> {
-        let (found, expected) = (records.width(), self.observation.width);
+        let (found, expected) = (records.width(), self.observation.record_width());
         if found != expected {
             return Err(RecordError::Width { found, expected });
         }
@@ -206,7 +207,7 @@ impl Architecture {
         Decoder {
             network: Perceptron {
                 name: "decoder".to_owned(),
-                inputs: self.latent,
+                inputs: self.latent + self.observation.given,
                 hidden: self.decoder.clone(),
                 activation: self.activation,
                 heads: self.observation.heads(),
@@ -265,7 +266,7 @@ impl Encoder {
     /// Returns the number of values of a record.
     pub fn width(&self) -> usize {
         match &self.observation {
-            Some(observation) => observation.width,
+            Some(observation) => observation.record_width(),
             None => self.network.inputs,
         }
     }
@@ -292,7 +293,11 @@ impl Encoder {
     pub(crate) fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let observation = self.observation.as_ref().filter(|of| of.missing);
         if let (Some(observation), Some(fill)) = (observation, tensors.last_mut()) {
-            let columns = columns(records, |x| observation.read(x));
+            let counted = observation.counted();
+            let columns = columns(records, observation.width, |i, x| match counted[i] {
+                true => x.ln_1p(),
+                false => x,
+            });
             let pairs = fill.data.iter_mut().zip(columns);
             pairs.for_each(|(fill, column)| *fill = column.mean as f32);
         }
@@ -318,18 +323,22 @@ impl Decoder {
     ) -> Vec<NodeId> {
         let of_network = tensors.len() - self.observation.specs().len();
         let (weights, of_columns) = tensors.split_at(of_network);
-        let mut outputs = self.network.build(graph, weights, z);
+        let input = match self.observation.given_of(graph, context) {
+            Some(given) => graph.concat(&[z, given]),
+            None => z,
+        };
+        let mut outputs = self.network.build(graph, weights, input);
         outputs.extend_from_slice(of_columns);
         self.observation.parameters(graph, outputs, context)
     }
 
     pub(crate) fn forward(&self, simd: Simd) -> Result<Forward, Unsupported> {
         let context = self.observation.context();
-        let widths = [self.network.inputs, context];
+        let widths = [self.latent(), context];
         let widths = &widths[..1 + usize::from(context > 0)];
         Forward::new(&self.specs(), widths, simd, |g, tensors, values| {
             let parameters = self.parameters(g, tensors, values[0], values.get(1).copied());
-            let mean = self.observation.likelihood.mean(g, &parameters);
+            let mean = self.observation.mean(g, &parameters);
             vec![mean, g.concat(&parameters)]
         })
     }
@@ -337,11 +346,11 @@ impl Decoder {
 
 impl LocalModel for Decoder {
     fn width(&self) -> usize {
-        self.observation.width
+        self.observation.record_width()
     }
 
     fn latent(&self) -> usize {
-        self.network.inputs
+        self.network.inputs - self.observation.given
     }
 
     fn specs(&self) -> Vec<TensorSpec> {
@@ -358,7 +367,7 @@ impl LocalModel for Decoder {
         z: NodeId,
     ) -> NodeId {
         let seen = self.observation.seen(graph, x);
-        let context = self.observation.context_of(graph, seen);
+        let context = self.observation.context_of(graph, seen, x);
         let parameters = self.parameters(graph, tensors, z, context);
         self.observation.log_density(graph, &parameters, seen)
     }
@@ -377,17 +386,10 @@ impl LocalModel for Decoder {
         for tensor in weights {
             tensor.data.iter_mut().for_each(|w| *w *= HEADS);
         }
-        let columns = columns(records, f64::from);
-        let starts: Vec<Vec<f64>> = columns
-            .iter()
-            .map(|column| self.observation.likelihood.start(column))
-            .collect();
-        for (which, bias) in biases.into_iter().enumerate() {
-            for (b, start) in bias.data.iter_mut().zip(&starts) {
-                if let Some(start) = start.get(which) {
-                    *b = *start as f32;
-                }
-            }
+        let columns = columns(records, self.observation.width, |_, x| x);
+        for (bias, starts) in biases.into_iter().zip(self.observation.start(&columns)) {
+            let pairs = bias.data.iter_mut().zip(starts);
+            pairs.for_each(|(b, start)| *b = start as f32);
         }
     }
 }
@@ -397,16 +399,16 @@ const HEADS: f32 = 0.1;
 /// The initial biases of the decoder are computed from this many records, which are spread over all records.
 const LOOKED_AT: usize = 10_000;
 
-fn columns(records: &dyn Records, of: impl Fn(f32) -> f64) -> Vec<Column> {
+fn columns(records: &dyn Records, width: usize, of: impl Fn(usize, f64) -> f64) -> Vec<Column> {
     let count = records.len().min(LOOKED_AT);
-    let width = records.width();
     let (mut counts, mut sums) = (vec![0.0_f64; width], vec![0.0; width]);
     let (mut squares, mut zeros) = (vec![0.0; width], vec![0.0; width]);
-    let mut record = vec![0.0; width];
+    let mut record = vec![0.0; records.width()];
     for i in 0..count {
         records.read(i * records.len() / count, &mut record);
-        let present = record.iter().enumerate().filter(|(_, x)| !x.is_nan());
-        for (i, x) in present.map(|(i, x)| (i, of(*x))) {
+        let values = record[..width].iter().enumerate();
+        let present = values.filter(|(_, x)| !x.is_nan());
+        for (i, x) in present.map(|(i, x)| (i, of(i, f64::from(*x)))) {
             counts[i] += 1.0;
             sums[i] += x;
             squares[i] += x * x;

@@ -75,7 +75,7 @@ impl<'a> WakeSleep<'a> {
         architecture
             .check()
             .map_err(|e| TrainError(e.to_string()))?;
-        let width = architecture.observation.width;
+        let width = architecture.observation.record_width();
         if architecture.observation.missing {
             let text = "wake-sleep trains the encoder on drawn records, in which no value is missing: use auto-encoding \
                         variational Bayes (--method aevb)";
@@ -208,7 +208,7 @@ impl<'a> WakeSleep<'a> {
         );
         let tensors: Vec<&[f32]> = state.parameters.current().collect();
         let observation = &self.architecture.observation;
-        let (width, likelihood) = (observation.width, observation.likelihood);
+        let (width, modelled) = (observation.record_width(), observation.width);
         // The records that the sleep phase draws have the contexts of the minibatch.
         self.context.clear();
         for record in self.minibatches.values.chunks(width) {
@@ -219,12 +219,16 @@ impl<'a> WakeSleep<'a> {
         let [mean, parameters] = self.decoder.run(&tensors[split..], inputs, lanes);
         self.dream.resize(lanes * width, 0.0);
         let rows = mean
-            .chunks(width)
+            .chunks(modelled)
             .zip(parameters.chunks(parameters.len() / lanes));
-        for (lane, (out, (mean, parameters))) in self.dream.chunks_mut(width).zip(rows).enumerate()
-        {
+        let given = self.minibatches.values.chunks(width);
+        let given = given.map(|record| &record[modelled..]);
+        let drawn = self.dream.chunks_mut(width).zip(given).zip(rows);
+        for (lane, ((out, given), (mean, parameters))) in drawn.enumerate() {
             let mut stream = Stream::new(seed, SLEEP.fold("records"), t, lane as u64);
-            likelihood.draw(mean, parameters, &mut stream, out);
+            let (out, rest) = out.split_at_mut(modelled);
+            observation.draw(mean, parameters, &mut stream, out);
+            rest.copy_from_slice(given);
         }
         let values: [&[f32]; 2] = [&self.dream, &self.latent];
         let mut inputs = tensors[..split].to_vec();

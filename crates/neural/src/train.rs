@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::{BoundGraph, Estimator};
 use crate::evaluate::{BoundEstimate, BoundEvaluator, normals};
+use crate::free::FreeBits;
 use crate::model::{Encoder, LocalModel, Tensor, initial_weights};
 use crate::optimise::Optimiser;
 use crate::parameters::{Parameters, UpdateRule, WEIGHTS, Weights};
@@ -42,6 +43,10 @@ pub struct TrainSettings {
     /// The weight of the divergence in the objective. Reported bounds always have the weight 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub beta: f64,
+    /// The divergence of each latent value from its prior that the objective does not count, in nats (Kingma et al.
+    /// 2016). The divergence is averaged over a minibatch. Reported bounds count it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub free_bits: f64,
     /// Number of minibatches in an iteration of the fit loop. `None` means one pass over the data.
     pub minibatches: Option<u64>,
     /// Number of iterations between evaluations of the validation bound.
@@ -65,6 +70,14 @@ fn is_one(x: &f64) -> bool {
     *x == 1.0
 }
 
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
+}
+
 impl Default for TrainSettings {
     fn default() -> Self {
         Self {
@@ -79,6 +92,7 @@ impl Default for TrainSettings {
             temper: Temper::None,
             warm_up: 0.0,
             beta: 1.0,
+            free_bits: 0.0,
             minibatches: None,
             validate_every: 1,
             patience: None,
@@ -114,6 +128,14 @@ impl TrainSettings {
         if !self.beta.is_finite() || self.beta <= 0.0 {
             return error("the weight of the divergence must be positive".to_owned());
         }
+        if !self.free_bits.is_finite() || self.free_bits < 0.0 {
+            return error("free bits must not be negative".to_owned());
+        }
+        if self.free_bits > 0.0 && self.estimator != Estimator::Analytic {
+            return error(
+                "free bits need the divergence in closed form (--estimator b)".to_owned(),
+            );
+        }
         if self.initial_posterior_sd.is_nan() || self.initial_posterior_sd <= 0.0 {
             return error("the initial posterior standard deviation must be positive".to_owned());
         }
@@ -146,6 +168,7 @@ pub struct Trainer<'a> {
     noise: Vec<f32>,
     scratch: Vec<f64>,
     start: Option<Vec<Tensor>>,
+    free: Option<FreeBits>,
 }
 
 /// The state of training. It contains everything that later steps need.
@@ -191,7 +214,17 @@ impl<'a> Trainer<'a> {
     ) -> Result<Self, TrainError> {
         settings.check(model.width(), data, validation)?;
         let unsupported = |e: jensen_graph::Unsupported| TrainError(e.to_string());
-        let bound = BoundGraph::new(encoder, model, settings.estimator, settings.samples, true);
+        let is_free = settings.free_bits > 0.0;
+        if is_free && !model.standard_prior() {
+            let text = "free bits need a standard normal prior of the latent values";
+            return Err(TrainError(text.to_owned()));
+        }
+        let bound = match is_free {
+            true => BoundGraph::with_weights(encoder, model, settings.samples),
+            false => BoundGraph::new(encoder, model, settings.estimator, settings.samples, true),
+        };
+        let free = is_free.then(|| FreeBits::new(encoder, settings.free_bits, simd));
+        let free = free.transpose().map_err(unsupported)?;
         let program = SingleProgram::new(&bound.graph, simd).map_err(unsupported)?;
         let workspace = program.workspace(settings.batch.min(data.len()));
         let evaluator = match validation {
@@ -217,6 +250,7 @@ impl<'a> Trainer<'a> {
             noise: Vec::new(),
             scratch: Vec::new(),
             start,
+            free,
         })
     }
 
@@ -276,8 +310,15 @@ impl<'a> Trainer<'a> {
         } else {
             1.0
         };
-        let divergence_weight = [(risen * self.settings.beta) as f32];
+        let weight = (risen * self.settings.beta) as f32;
         let mut inputs: Vec<&[f32]> = state.parameters.current().collect();
+        let divergence_weight = match &mut self.free {
+            Some(free) => {
+                let of_encoder = &inputs[..self.bound.encoder_tensors];
+                free.weights(of_encoder, &self.minibatches.values, weight)
+            }
+            None => vec![weight],
+        };
         let rest: [&[f32]; 4] = [
             &likelihood_weight,
             &divergence_weight,

@@ -1,12 +1,13 @@
 //! `jensen vae sample`, `encode`, `reconstruct` and `evaluate`, which use the folder of a fit.
 
+use std::ops::Range;
 use std::path::Path;
 
 use jensen::data::{RowWriter, Rows, write_atomic_bytes};
 use jensen::job::words;
 use jensen::vae::{
     Autoencoder, COLUMNS, LogMarginal, PictureFrame, Records, Selection, VaeModel, VaeRun, beside,
-    first, mosaic, open_vae, read_as, vae_model,
+    first, mosaic, open_vae, vae_model,
 };
 use serde_json::{Value, json};
 
@@ -50,10 +51,7 @@ impl Fitted {
     }
 
     fn rows(&self, path: &Path) -> Result<Rows, Failure> {
-        let likelihood = self.model.architecture.observation.likelihood;
-        let rows = read_as(Rows::open(path)?, likelihood);
-        self.model.check_rows(&rows)?;
-        Ok(rows)
+        Ok(self.model.open_rows(path)?)
     }
 
     fn frame(&self, path: &Path) -> Result<PictureFrame, Failure> {
@@ -85,15 +83,17 @@ fn draw(
 
 type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
 
-/// Writes `count` records in the units of the data. `fill` supplies the records in the units of the networks.
+/// Writes `count` records in the units of the data. `fill` supplies the records in the units of the networks, and
+/// `complete` changes the rows with these numbers before they are written.
 fn write_records(
     destination: &Destination<'_>,
     model: &VaeModel,
     count: usize,
+    complete: &dyn Fn(Range<usize>, &mut [f64]),
     fill: &mut dyn FnMut(Taking<'_>) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
-    let names = numbered("x", model.units.columns());
-    if model.units.change_nothing() {
+    let names = model.names();
+    if model.layout.is_none() && model.units.change_nothing() {
         return write_rows(destination, count, &names, &mut |out: &mut RowWriter<
             '_,
             f32,
@@ -105,14 +105,49 @@ fn write_records(
         '_,
         f64,
     >| {
-        fill(&mut |records| out.write(&model.rows(records)))
+        let mut first = 0;
+        fill(&mut |records| {
+            let mut rows = model.rows(records);
+            let count = rows.len() / model.units.columns();
+            complete(first..first + count, &mut rows);
+            first += count;
+            write_table(out, model, &rows)
+        })
     })
+}
+
+/// Writes rows of a table with words in place of their numbers.
+fn write_table(
+    out: &mut RowWriter<'_, f64>,
+    model: &VaeModel,
+    rows: &[f64],
+) -> std::io::Result<()> {
+    match &model.layout {
+        Some(layout) => rows
+            .chunks_exact(model.units.columns())
+            .try_for_each(|row| out.write_worded(row, &layout.words(row))),
+        None => out.write(rows),
+    }
 }
 
 pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let destinations = Destination::all(&args.out.out)?;
     let width = fit.model.architecture.observation.width;
+    let given = match &fit.model.layout {
+        Some(layout) => {
+            let (values, row) = layout.given(&args.given)?;
+            let set = fit.networks.set_given(values);
+            set.map_err(|error| Failure::input(error.to_string()))?;
+            row
+        }
+        None if args.given.is_empty() => Vec::new(),
+        None => {
+            return Err(Failure::usage(
+                "--given: this fit does not condition on any column".to_owned(),
+            ));
+        }
+    };
     let (records, columns) = match args.manifold {
         Some(side) => (fit.networks.manifold(side as usize), side as usize),
         None => {
@@ -133,9 +168,17 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
     for destination in &destinations {
         match destination {
             Destination::Picture(path) => draw(path, model, fit.frame(path)?, &records, columns)?,
-            destination => write_records(destination, model, records.len() / width, &mut |take| {
-                take(&records)
-            })?,
+            destination => write_records(
+                destination,
+                model,
+                records.len() / width,
+                &|_, rows| {
+                    for row in rows.chunks_mut(given.len().max(1)) {
+                        fill_gaps(row, &given);
+                    }
+                },
+                &mut |take| take(&records),
+            )?,
         }
     }
     Ok(Exit::Done)
@@ -189,10 +232,31 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-fn keep_present(rows: &Rows, indices: &[usize], means: &mut [f64]) {
+/// Replaces NaN by the values of `other`.
+fn fill_gaps(row: &mut [f64], other: &[f64]) {
+    let gaps = row.iter_mut().zip(other).filter(|(x, _)| x.is_nan());
+    gaps.for_each(|(x, other)| *x = *other);
+}
+
+/// Replaces means by the values of the data. With `impute` these are all values that are present, and otherwise those of
+/// columns that have no means, because the model conditions on them.
+fn keep_present(
+    rows: &Rows,
+    model: &VaeModel,
+    indices: impl Iterator<Item = usize>,
+    means: &mut [f64],
+    impute: bool,
+) {
     let mut row = vec![0.0; rows.width()];
     for (means, index) in means.chunks_mut(rows.width()).zip(indices) {
-        rows.read_exact(*index, &mut row);
+        rows.read_exact(index, &mut row);
+        if let Some(layout) = &model.layout {
+            layout.name(&mut row);
+        }
+        if !impute {
+            fill_gaps(means, &row);
+            continue;
+        }
         let pairs = means.iter_mut().zip(&row).filter(|(_, x)| !x.is_nan());
         pairs.for_each(|(mean, x)| *mean = *x);
     }
@@ -214,24 +278,28 @@ pub fn reconstruct(args: &ReconstructArgs) -> CommandResult {
         }
         let networks = &mut fit.networks;
         if impute {
-            let names = numbered("x", model.units.columns());
             write_rows(
                 destination,
                 records.len(),
-                &names,
+                &model.names(),
                 &mut |out: &mut RowWriter<'_, f64>| {
                     in_chunks(&records, |chunk| {
                         let mut means = model.rows(&networks.reconstruct(chunk));
-                        keep_present(&rows, &chunk.indices, &mut means);
-                        out.write(&means)
+                        let indices = chunk.indices.iter().copied();
+                        keep_present(&rows, &model, indices, &mut means, true);
+                        write_table(out, &model, &means)
                     })
                 },
             )?;
             continue;
         }
-        write_records(destination, &model, records.len(), &mut |take| {
-            in_chunks(&records, |chunk| take(&networks.reconstruct(chunk)))
-        })?;
+        write_records(
+            destination,
+            &model,
+            records.len(),
+            &|indices, means| keep_present(&rows, &model, indices, means, false),
+            &mut |take| in_chunks(&records, |chunk| take(&networks.reconstruct(chunk))),
+        )?;
     }
     Ok(Exit::Done)
 }

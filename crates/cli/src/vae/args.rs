@@ -26,6 +26,7 @@ Examples:
   jensen vae fit faces.mat --image 20x28 --decoder gaussian --latent 10 --hidden 200 --validation 0.1 --out faces
   jensen vae fit table.csv --decoder gaussian --latent 2 --hidden 64,32 --activation relu --optimizer adam --step-size 0.001
   jensen vae fit cells.csv --decoder negative-binomial --library-size on --latent 10 --hidden 128 --optimizer adam
+  jensen vae fit penguins.csv --decoder mixed --given species --latent 2 --hidden 32 --optimizer adam --out penguins
   jensen vae fit --resume digits --epochs 200
 
 Data: IDX, NPY, MAT 5 or CSV files (also .gz), or a folder of PNG and PGM pictures of one size; a row is a record. Grey
@@ -92,6 +93,7 @@ Examples:
   jensen vae sample digits --count 100 --out samples.png --out samples.npy
   jensen vae sample digits --count 1000 --observations > draws.csv
   jensen vae sample digits --manifold 20 --out manifold.png
+  jensen vae sample penguins --given species=Gentoo --count 100 --observations > gentoos.csv
 
 Records are the decoder's means at latent values from the prior. --manifold lays the first two latent values out on a grid
 of equally spaced probabilities.";
@@ -108,6 +110,9 @@ pub struct SampleArgs {
     /// Draw observations instead of their means
     #[arg(long)]
     pub observations: bool,
+    /// Value of a column on which the model conditions (repeatable, one for each such column)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub given: Vec<String>,
     /// Write the decoder's means over a grid of SIDE × SIDE latent points
     #[arg(long, value_name = "SIDE", conflicts_with_all = ["count", "observations", "seed"], value_parser = clap::value_parser!(u64).range(1..=200))]
     pub manifold: Option<u64>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use jensen::job::{ResultFolder, request};
-use jensen::vae::{SCORED, VaeData, VaeSummary, fit_vae, open_vae};
+use jensen::vae::{SCORED, VaeData, VaeSummary, columns_in_words, fit_vae, open_vae};
 
 use super::args::FitArgs;
 use super::progress::Line;
@@ -86,6 +86,9 @@ fn table(summary: &VaeSummary) -> String {
                 format!("{} records", summary.validation_records),
             ),
         );
+    }
+    if !summary.columns.is_empty() {
+        line("columns", columns_in_words(&summary.columns));
     }
     if summary.missing_values > 0 {
         line("missing", format!("{} values", summary.missing_values));

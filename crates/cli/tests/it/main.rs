@@ -25,4 +25,5 @@ mod sparse;
 mod stored;
 mod topics;
 mod vae;
+mod vae_mixed;
 mod vae_tables;

@@ -140,13 +140,37 @@ impl<'w, T: Number> RowWriter<'w, T> {
         self.cells(",", row)
     }
 
+    /// Appends a row. In a CSV file, a cell contains its word if there is one, and otherwise the number. A NumPy array
+    /// contains the numbers.
+    ///
+    /// # Errors
+    /// Fails if writing to the file fails.
+    pub fn write_worded(&mut self, row: &[T], words: &[Option<&str>]) -> io::Result<()> {
+        if self.format == RowFormat::Npy {
+            return self.write(row);
+        }
+        for (i, (x, word)) in row.iter().zip(words).enumerate() {
+            let between = if i > 0 { "," } else { "" };
+            match word {
+                Some(word) => write!(self.out, "{between}{}", quoted(word))?,
+                None => self.cell(between, *x)?,
+            }
+        }
+        writeln!(self.out)
+    }
+
+    fn cell(&mut self, between: &str, x: T) -> io::Result<()> {
+        write!(self.out, "{between}")?;
+        // The cell of a missing value is empty.
+        match x.partial_cmp(&x).is_some() {
+            true => write!(self.out, "{x}"),
+            false => Ok(()),
+        }
+    }
+
     fn cells(&mut self, mut between: &str, row: &[T]) -> io::Result<()> {
         for x in row {
-            write!(self.out, "{between}")?;
-            // The cell of a missing value is empty.
-            if x.partial_cmp(x).is_some() {
-                write!(self.out, "{x}")?;
-            }
+            self.cell(between, *x)?;
             between = ",";
         }
         writeln!(self.out)
@@ -190,6 +214,22 @@ mod tests {
             rows.read(i, &mut row);
             assert_eq!(row, expected);
         }
+    }
+
+    #[test]
+    fn words_replace_numbers_in_text() {
+        let names: Vec<String> = ["a", "b"].map(str::to_owned).to_vec();
+        let written = |format| {
+            let mut out: Vec<u8> = Vec::new();
+            let mut writer = RowWriter::new(&mut out, format, 1, &names).unwrap();
+            writer
+                .write_worded(&[1.5f64, 2.0], &[None, Some("x, y")])
+                .unwrap();
+            out
+        };
+        assert_eq!(written(RowFormat::Csv), b"a,b\n1.5,\"x, y\"\n");
+        let array = npy::parse(&written(RowFormat::Npy), "x.npy").unwrap();
+        assert_eq!(array.data, [1.5, 2.0]);
     }
 
     #[test]

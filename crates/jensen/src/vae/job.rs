@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jensen_data::{Rows, RunDir};
+use jensen_data::RunDir;
 use jensen_neural::{
     Architecture, Autoencoder, BoundEstimate, LocalModel, Records, Selection, Temper, TensorSpec,
     TrainSettings, Trained, Trainer, WakeSleep,
@@ -11,21 +11,19 @@ use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::data::VaeData;
 use super::plain::{self, Scored};
-use super::rows::{
-    Apart, Parts, check_columns, check_rows, extents, first, mean_log_jacobian, mean_total,
-    read_as, spread, units,
-};
+use super::rows::{Apart, Parts, first, mean_log_jacobian, spread};
 use super::{
     PictureFrame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic,
-    report_page, split,
+    report_page,
 };
 use crate::Error;
 use crate::job::{
     Around, Baseline, Done, Evidence, File, Finished, Job, Judgement, Need, Work, carry_out,
     folder, request,
 };
-use crate::units::{Units, shifted};
+use crate::units::shifted;
 
 const COMMAND: &str = "vae";
 
@@ -89,109 +87,6 @@ pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
     VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }
 
-/// The checked data of a fit, with the architecture of the networks.
-pub struct VaeData {
-    rows: Rows,
-    apart: Apart,
-    extents: Vec<usize>,
-    units: Units,
-    architecture: Architecture,
-    run: VaeRun,
-}
-
-impl VaeData {
-    /// Opens the training rows. `validation` is either the name of a file with validation rows, or the fraction of the
-    /// training rows that is held out for validation. `most` is the maximum number of bytes of a file after
-    /// decompression.
-    ///
-    /// # Errors
-    /// Fails if the data cannot be read, if a value is outside the domain of the decoder, or if a setting is invalid.
-    pub fn open(
-        data: PathBuf,
-        validation: Option<String>,
-        flags: VaeRequest,
-        most: u64,
-    ) -> Result<Self, Error> {
-        Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
-    }
-
-    /// Creates the data from training rows in memory. `validation` has the same meaning as for [`open`](Self::open).
-    /// Messages refer to the rows by the name `data`.
-    ///
-    /// # Errors
-    /// Fails under the same conditions as [`open`](Self::open).
-    pub fn of_rows(
-        rows: Rows,
-        data: PathBuf,
-        validation: Option<String>,
-        flags: VaeRequest,
-    ) -> Result<Self, Error> {
-        if flags.patience.is_some() && validation.is_none() {
-            return Err(Error::setting(
-                "early stopping needs records to validate on: give --validation FILE, or a share such as --validation 0.1",
-            ));
-        }
-        let (low, high) = rows.range();
-        let extents = extents(&rows, flags.image())?;
-        let images = extents.len() > 1 && low >= 0.0 && high <= 1.0;
-        let likelihood = flags.likelihood(images)?;
-        // A setting that is invalid for all data of this width is reported before any error of the data.
-        flags.architecture(rows.width(), likelihood)?;
-        let rows = read_as(rows, likelihood);
-        check_rows(&rows, rows.width(), likelihood, true)?;
-        let apart = Apart::open(validation.as_deref(), likelihood)?;
-        let train = match &apart {
-            Apart::Share(share) => split(rows.rows(), *share, flags.seed()).0,
-            Apart::None | Apart::File(_) => (0..rows.rows()).collect(),
-        };
-        check_columns(&rows, &train)?;
-        let units = units(
-            &rows,
-            &train,
-            likelihood,
-            flags.standardise.unwrap_or_default(),
-        )?;
-        let mut architecture = flags.architecture(units.width(), likelihood)?;
-        architecture.observation.library_size = flags
-            .has_library_size()
-            .then(|| mean_total(&rows, &train))
-            .transpose()?;
-        architecture.observation.missing = rows.missing() + apart.missing() > 0;
-        if let Apart::File(other) = &apart {
-            check_rows(other, rows.width(), likelihood, true)?;
-        }
-        let simd = flags.simd()?.name().to_owned();
-        let run = VaeRun {
-            data,
-            validation,
-            digest: rows.digest().to_owned(),
-            architecture: architecture.clone(),
-            flags: VaeRequest {
-                simd: Some(simd),
-                ..flags
-            },
-        };
-        Ok(Self {
-            rows,
-            apart,
-            extents,
-            units,
-            architecture,
-            run,
-        })
-    }
-}
-
-impl VaeData {
-    fn missing(&self) -> usize {
-        self.rows.missing() + self.apart.missing()
-    }
-
-    fn values(&self) -> usize {
-        self.rows.rows() * self.rows.width() + self.apart.values()
-    }
-}
-
 /// A fit of an auto-encoder that is ready to be run by [`carry_out`].
 pub struct VaeJob<'a> {
     data: &'a VaeData,
@@ -232,7 +127,7 @@ pub fn fit_vae<T>(
     then: impl FnOnce(Done<VaeJob<'_>>) -> T,
 ) -> Result<T, Error> {
     let flags = &data.run.flags;
-    let parts = Parts::new(&data.rows, &data.units, &data.apart, flags.seed())?;
+    let parts = Parts::new(data, flags.seed())?;
     let (train, validation) = (parts.train(), parts.validation());
     let validation = validation.as_ref().map(|v| v as &dyn Records);
     let settings = flags.settings(train.indices.len())?;
@@ -327,7 +222,7 @@ impl VaeJob<'_> {
     /// of the networks.
     fn log_jacobian(&self, records: &dyn Records) -> f64 {
         let missing = self.data.architecture.observation.missing;
-        mean_log_jacobian(&self.data.units, records, missing)
+        mean_log_jacobian(&self.data.log_scales(), records, missing)
     }
 
     fn made(&self, trained: Trained, clock: &dyn Clock) -> Result<VaeMade, Error> {
@@ -336,6 +231,7 @@ impl VaeJob<'_> {
             architecture: self.data.architecture.clone(),
             extents: self.data.extents.clone(),
             units: self.data.units.clone(),
+            layout: self.data.layout.clone(),
             tensors: trained.tensors,
             log_sds: trained.log_sds,
         };
@@ -407,12 +303,17 @@ impl Job for VaeJob<'_> {
     }
 
     fn identity(&self) -> Identity {
+        let mut settings =
+            json!({ "architecture": self.data.architecture, "training": self.settings });
+        if let Some(layout) = &self.data.layout {
+            settings["columns"] = json!(layout.columns());
+        }
         Identity {
             algorithm: match self.flags().wake_sleep() {
                 false => COMMAND.to_owned(),
                 true => format!("{COMMAND} wake-sleep"),
             },
-            settings: json!({ "architecture": self.data.architecture, "training": self.settings }),
+            settings,
             seed: self.settings.seed,
             model_hash: String::new(),
             data_hash: format!("{}{}", self.data.rows.digest(), self.data.apart.digest()),
@@ -440,6 +341,12 @@ impl Job for VaeJob<'_> {
 
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
+        if stored.settings.get("columns") != present.settings.get("columns") {
+            return Err(Error::setting(
+                "the checkpoint belongs to columns with other distributions (--decoder, --columns, --given), which cannot \
+                 change in a resumed run: remove the flag, or start a new run with --out",
+            ));
+        }
         for (what, path) in [
             ("architecture", "/architecture"),
             ("optimiser", "/training/optimiser/rule"),
@@ -555,10 +462,11 @@ impl Job for VaeJob<'_> {
                     .to_owned(),
             }
         });
-        let names: Vec<String> = (1..=self.data.units.columns())
-            .map(|i| format!("x{i}"))
-            .collect();
+        let names = self.data.names();
         evidence.notes.extend(self.data.units.notes(&names));
+        if let Some(layout) = &self.data.layout {
+            evidence.notes.extend(layout.notes(self.data.rows.rows()));
+        }
         if self.data.architecture.observation.missing {
             let (missing, all) = (self.data.missing(), self.data.values());
             evidence.notes.push(format!(
@@ -600,6 +508,11 @@ impl Job for VaeJob<'_> {
             temperature: self.settings.temper.temperature(course.passes),
             records: self.train.len(),
             validation_records: self.validation.map_or(0, |records| records.len()),
+            columns: self
+                .data
+                .layout
+                .as_ref()
+                .map_or(Vec::new(), |layout| layout.columns().to_vec()),
             architecture: self.data.architecture.clone(),
             weights: self.data.architecture.weights(),
             full_vb: self.settings.full_bayes,

@@ -1,6 +1,7 @@
 //! The baseline models of records: a model with independent values, and a model with one linear factor.
 
 mod counts;
+mod student;
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_neural::{Likelihood, Observation, Records};
@@ -15,31 +16,29 @@ pub(super) fn best(
     observation: &Observation,
 ) -> Option<Scored> {
     let (train, scored) = (gathered(train), gathered(scored));
-    let likelihood = observation.likelihood;
-    let mut all = vec![match likelihood {
-        Likelihood::Bernoulli => ("independent binary values", binary(&train, &scored)),
-        Likelihood::Categorical { categories } => (
-            "independent categories",
-            grouped(&train, &scored, categories),
-        ),
-        Likelihood::Gaussian { .. } => ("independent normals", {
-            let normals = Factor::none(&train);
-            normals.mean_log_density(&scored)
-        }),
-        Likelihood::Poisson => (
-            "independent Poisson counts",
-            counts::independent(&train, &scored, observation),
-        ),
-        Likelihood::NegativeBinomial => (
-            "independent negative binomial counts",
-            counts::independent(&train, &scored, observation),
-        ),
-        Likelihood::ZeroInflatedNegativeBinomial => (
-            "independent negative binomial counts with excess zeros",
-            counts::independent(&train, &scored, observation),
-        ),
-    }];
-    if let Likelihood::Gaussian { .. } = likelihood
+    let parts = observation.parts();
+    if parts.len() > 1 {
+        let mut first = 0;
+        let score: f64 = parts
+            .iter()
+            .map(|part| {
+                let range = first..first + part.width;
+                first = range.end;
+                let own = Observation {
+                    missing: observation.missing,
+                    ..Observation::new(part.width, part.likelihood)
+                };
+                let (train, scored) = (some(&train, range.clone()), some(&scored, range));
+                independent(&train, &scored, &own).1
+            })
+            .sum();
+        return score.is_finite().then_some(("independent columns", score));
+    }
+    // The values on which the model conditions are not modelled.
+    let modelled = 0..observation.width;
+    let (train, scored) = (some(&train, modelled.clone()), some(&scored, modelled));
+    let mut all = vec![independent(&train, &scored, observation)];
+    if let Likelihood::Gaussian { .. } = observation.likelihood
         && train.len() > 2
     {
         all.push((
@@ -49,6 +48,40 @@ pub(super) fn best(
     }
     let finite = all.into_iter().filter(|(_, score)| score.is_finite());
     finite.reduce(|best, next| if next.1 > best.1 { next } else { best })
+}
+
+/// Fits the model with independent columns that have the distribution of the decoder.
+fn independent(train: &[Vec<f64>], scored: &[Vec<f64>], observation: &Observation) -> Scored {
+    match observation.likelihood {
+        Likelihood::Bernoulli => ("independent binary values", binary(train, scored)),
+        Likelihood::Categorical { categories } => {
+            ("independent categories", grouped(train, scored, categories))
+        }
+        Likelihood::Gaussian { .. } => ("independent normals", {
+            let normals = Factor::none(train);
+            normals.mean_log_density(scored)
+        }),
+        Likelihood::StudentT { degrees } => (
+            "independent Student's t",
+            student::independent(train, scored, degrees.map(f64::from)),
+        ),
+        Likelihood::Poisson => (
+            "independent Poisson counts",
+            counts::independent(train, scored, observation),
+        ),
+        Likelihood::NegativeBinomial => (
+            "independent negative binomial counts",
+            counts::independent(train, scored, observation),
+        ),
+        Likelihood::ZeroInflatedNegativeBinomial => (
+            "independent negative binomial counts with excess zeros",
+            counts::independent(train, scored, observation),
+        ),
+    }
+}
+
+fn some(rows: &[Vec<f64>], range: std::ops::Range<usize>) -> Vec<Vec<f64>> {
+    rows.iter().map(|row| row[range.clone()].to_vec()).collect()
 }
 
 fn gathered(records: &dyn Records) -> Vec<Vec<f64>> {

@@ -174,7 +174,7 @@ pub fn report_page(
             Fact::new(
                 "weights",
                 summary.weights.to_string(),
-                architecture.observation.likelihood.name(),
+                architecture.observation.name(),
             ),
             Fact::new(
                 "speed",

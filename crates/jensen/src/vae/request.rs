@@ -2,10 +2,18 @@
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Estimator, Likelihood, Observation, Optimiser, Temper, TrainSettings,
+    Activation, Architecture, Estimator, Likelihood, Observation, Optimiser, TrainSettings,
 };
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "clap")]
+use super::decoder::parse_column;
+use super::decoder::{
+    ColumnKind, MIXED, categories, column_kind, counts, parse_decoder, student_t,
+};
+use super::words::{image, temper};
+#[cfg(feature = "clap")]
+use super::words::{parse_image, parse_temper};
 use crate::Error;
 use crate::job::words;
 use crate::units::Standardise;
@@ -16,7 +24,8 @@ const HIDDEN: &str = "500";
 
 const EPOCHS: f64 = 100.0;
 
-const HOT: f64 = 10.0;
+pub(super) const UNMIXED: &str =
+    "--columns needs columns with different distributions: remove it, or use --decoder mixed";
 
 /// The settings of an auto-encoder. Absent settings take their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,10 +43,32 @@ pub struct VaeRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_activation, help_heading = "Model"))]
     pub activation: Option<String>,
     /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) of images whose
-    /// pixels all lie there), gaussian=free, gaussian=bounded, categorical=K (groups of K indicators), or for counts
-    /// poisson, negative-binomial or zero-inflated-negative-binomial [default: bernoulli]
+    /// pixels all lie there), gaussian=free, gaussian=bounded, student-t (heavy tails, learnt degrees of freedom) or
+    /// student-t=DEGREES, categorical=K (groups of K indicators), for counts poisson, negative-binomial or
+    /// zero-inflated-negative-binomial, or for a table of numbers and words mixed (by column: numbers gaussian, 0 and 1
+    /// bernoulli, words categorical) [default: bernoulli]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_decoder, help_heading = "Model"))]
     pub decoder: Option<String>,
+    /// Columns of a mixed table with another distribution, each NAME=gaussian, student-t, bernoulli, categorical or a
+    /// distribution of counts; a column of --given may be categorical
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "NAME=KIND,…", value_delimiter = ',', value_parser = parse_column, help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// Columns on which the model conditions: both networks read them, and the decoder does not generate them
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "NAME,…",
+            value_delimiter = ',',
+            help_heading = "Model"
+        )
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<String>,
     /// Whether the means of counts are shares of a record's total, its library size, as for counts of RNA molecules in
     /// single cells [default: off]
     #[cfg_attr(
@@ -46,8 +77,8 @@ pub struct VaeRequest {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_size: Option<LibrarySize>,
-    /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the
-    /// units of the data either way [default: on]
+    /// Whether a decoder of real numbers (student-t, or gaussian with means that are not squashed) sees standardised
+    /// columns: bounds and records are in the units of the data either way [default: on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -94,6 +125,11 @@ pub struct VaeRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
+    /// Divergence of each latent value, in nats and on average over a minibatch, that the training objective does not
+    /// count; bounds count it [default: 0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NATS", value_parser = words::not_negative, help_heading = "Method"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_bits: Option<f64>,
     /// Standard deviation of the initial weights [default: 1/√inputs of a layer, a tenth of that for the decoder's heads; biases 0, the first head's at the data's means]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub initial_sd: Option<f64>,
@@ -158,6 +194,7 @@ impl VaeRequest {
             ("--temper", self.temper.is_some()),
             ("--warm-up", self.warm_up.is_some()),
             ("--beta", self.beta.is_some()),
+            ("--free-bits", self.free_bits.is_some()),
         ];
         match given.iter().find(|(_, given)| self.wake_sleep() && *given) {
             Some((flag, _)) => Err(Error::Setting(format!(
@@ -177,7 +214,23 @@ impl VaeRequest {
         self.epochs.unwrap_or(EPOCHS)
     }
 
-    /// Returns the distribution of the data. Set `unit` if the data are images whose pixels lie between 0 and 1.
+    /// Returns whether the columns of the table may have different distributions.
+    pub fn is_mixed(&self) -> bool {
+        self.decoder.as_deref() == Some(MIXED)
+    }
+
+    /// Returns whether the fit uses the names or the words of a table.
+    pub fn reads_table(&self) -> bool {
+        self.is_mixed() || !self.given.is_empty()
+    }
+
+    pub(super) fn column_kinds(&self) -> Result<Vec<(String, ColumnKind)>, Error> {
+        let columns = self.columns.iter().map(|text| column_kind(text));
+        columns.collect::<Result<_, _>>().map_err(Error::Setting)
+    }
+
+    /// Returns the distribution of the data, or of the columns of real numbers if the columns have different
+    /// distributions. Set `unit` if the data are images whose pixels lie between 0 and 1.
     ///
     /// # Errors
     /// Fails if no decoder has the requested name, or if `--standardise` does not apply to the decoder.
@@ -190,19 +243,25 @@ impl VaeRequest {
         let likelihood = match self.decoder.as_deref().unwrap_or("bernoulli") {
             "bernoulli" => Likelihood::Bernoulli,
             "gaussian" => Likelihood::Gaussian { bounded: unit },
-            "gaussian=free" => Likelihood::Gaussian { bounded: false },
+            "gaussian=free" | MIXED => Likelihood::Gaussian { bounded: false },
             "gaussian=bounded" => Likelihood::Gaussian { bounded: true },
-            other => counts(other).unwrap_or(Likelihood::Categorical {
-                categories: categories(other).unwrap_or_default(),
-            }),
+            other => {
+                let named = counts(other).or_else(|| student_t(other));
+                named.unwrap_or(Likelihood::Categorical {
+                    categories: categories(other).unwrap_or_default(),
+                })
+            }
         };
+        if !self.columns.is_empty() && !self.reads_table() {
+            return Err(Error::setting(UNMIXED));
+        }
         if self.has_library_size() && !likelihood.is_of_counts() {
             return Err(Error::Setting(format!(
                 "--library-size needs a decoder of counts: remove it, or use --decoder {}",
                 Likelihood::NegativeBinomial.name()
             )));
         }
-        if self.standardise.is_some() && likelihood != (Likelihood::Gaussian { bounded: false }) {
+        if self.standardise.is_some() && !likelihood.is_of_reals() {
             return Err(Error::setting(
                 "--standardise needs a Gaussian decoder with unbounded means: remove it, or use --decoder \
                  gaussian=free",
@@ -225,6 +284,10 @@ impl VaeRequest {
         width: usize,
         likelihood: Likelihood,
     ) -> Result<Architecture, Error> {
+        self.architecture_of(Observation::new(width, likelihood))
+    }
+
+    pub(super) fn architecture_of(&self, observation: Observation) -> Result<Architecture, Error> {
         for (given, check) in [
             (&self.activation, parse_activation as fn(&str) -> _),
             (&self.estimator, parse_estimator),
@@ -237,7 +300,7 @@ impl VaeRequest {
         self.refuse_foreign()?;
         let encoder = layers(self.hidden.as_deref().unwrap_or(HIDDEN)).map_err(Error::setting)?;
         let architecture = Architecture {
-            observation: Observation::new(width, likelihood),
+            observation,
             latent: self.latent.map_or(LATENT, |latent| latent as usize),
             decoder: encoder.iter().rev().copied().collect(),
             encoder,
@@ -270,6 +333,7 @@ impl VaeRequest {
             temper: temper(self.temper.as_deref().unwrap_or("none")).map_err(Error::setting)?,
             warm_up: self.warm_up.unwrap_or(0.0),
             beta: self.beta.unwrap_or(1.0),
+            free_bits: self.free_bits.unwrap_or(0.0),
             minibatches: (per_pass > LONGEST)
                 .then(|| per_pass.div_ceil(per_pass.div_ceil(LONGEST))),
             validate_every: self.validate_every.unwrap_or(1),
@@ -336,71 +400,10 @@ fn one_of(text: &str, names: &[&str]) -> Result<String, String> {
     }
 }
 
-fn categories(text: &str) -> Option<usize> {
-    let count = text.strip_prefix("categorical=")?.parse().ok()?;
-    (2..=1_000_000).contains(&count).then_some(count)
-}
-
-fn counts(text: &str) -> Option<Likelihood> {
-    let mut all = Likelihood::COUNTS.into_iter();
-    all.find(|likelihood| likelihood.name() == text)
-}
-
-fn parse_decoder(text: &str) -> Result<String, String> {
-    let named = ["bernoulli", "gaussian", "gaussian=free", "gaussian=bounded"];
-    if named.contains(&text) || categories(text).is_some() || counts(text).is_some() {
-        Ok(text.to_owned())
-    } else {
-        let counts = Likelihood::COUNTS.map(Likelihood::name).join(", ");
-        Err(format!(
-            "expected bernoulli, gaussian, gaussian=free, gaussian=bounded, {counts} or categorical=K with K of at least 2"
-        ))
-    }
-}
-
-fn image(text: &str) -> Result<(usize, usize), String> {
-    let fail = || "expected width and height in pixels such as 28x28".to_owned();
-    let (width, height) = text.split_once('x').ok_or_else(fail)?;
-    match (width.parse(), height.parse()) {
-        (Ok(w @ 1..=65_536), Ok(h @ 1..=65_536)) => Ok((w, h)),
-        _ => Err(fail()),
-    }
-}
-
-#[cfg(feature = "clap")]
-fn parse_image(text: &str) -> Result<String, String> {
-    image(text).map(|_| text.to_owned())
-}
-
-fn temper(text: &str) -> Result<Temper, String> {
-    let fail = || {
-        "expected none or anneal=PASSES[:FROM], such as anneal=10 or anneal=10:5 with a temperature of at least 1; inferred \
-         temperatures (global, local) are for conjugate models: a decoder's weights would undo them"
-            .to_owned()
-    };
-    if text == "none" {
-        return Ok(Temper::None);
-    }
-    let schedule = text.strip_prefix("anneal=").ok_or_else(fail)?;
-    let (passes, from) = match schedule.split_once(':') {
-        Some((passes, from)) => (passes.parse(), from.parse()),
-        None => (schedule.parse(), Ok(HOT)),
-    };
-    let (Ok(passes), Ok(from)) = (passes, from) else {
-        return Err(fail());
-    };
-    let policy = Temper::Anneal { passes, from };
-    policy.check().map_err(|_| fail())?;
-    Ok(policy)
-}
-
-#[cfg(feature = "clap")]
-fn parse_temper(text: &str) -> Result<String, String> {
-    temper(text).map(|_| text.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use jensen_neural::Temper;
+
     use super::*;
 
     #[test]

@@ -6,6 +6,8 @@ use jensen_data::Rows;
 use jensen_math::sum::ColumnMoments;
 use jensen_neural::{Likelihood, Records, Selection};
 
+use super::data::VaeData;
+use super::layout::TableLayout;
 use super::{UnitRecords, check_values, split};
 use crate::Error;
 use crate::units::{Standardise, Units};
@@ -51,7 +53,7 @@ pub fn check_rows(
             rows.width()
         )));
     }
-    check_present(rows, missing)?;
+    check_present(rows, missing, &vec![true; width])?;
     check_values(rows, likelihood).map_err(|error| {
         Error::Input(format!(
             "{error}\nscale the data to the decoder's domain, or choose another decoder (--decoder gaussian)"
@@ -64,7 +66,7 @@ const COMPARED: usize = 20_000_000;
 
 const BLOCK: usize = 4096;
 
-/// Computes the standardised units of the columns from the training rows. Only Gaussian decoders use standardised
+/// Computes the standardised units of the columns from the training rows. Only decoders of real numbers use standardised
 /// units. For other decoders the values remain unchanged.
 ///
 /// The function computes the moments of the columns block by block in one pass. The function searches for copies of
@@ -76,8 +78,8 @@ pub(super) fn units(
     asked: Standardise,
 ) -> Result<Units, Error> {
     let asked = match likelihood {
-        Likelihood::Gaussian { bounded: false } => asked,
         Likelihood::Gaussian { bounded: true } => Standardise::Off,
+        likelihood if likelihood.is_of_reals() => asked,
         _ => return Ok(Units::as_they_are(rows.width())),
     };
     let width = rows.width();
@@ -100,7 +102,9 @@ pub(super) fn units(
     Units::of_moments(&moments, asked).map_err(named)
 }
 
-fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
+/// Checks that values are missing only if `missing` allows it, and that every row has a value in one of the `modelled`
+/// columns.
+pub(super) fn check_present(rows: &Rows, missing: bool, modelled: &[bool]) -> Result<(), Error> {
     let mut record = vec![0.0; rows.width()];
     for row in (0..rows.rows()).filter(|_| rows.missing() > 0) {
         rows.read(row, &mut record);
@@ -112,7 +116,8 @@ fn check_present(rows: &Rows, missing: bool) -> Result<(), Error> {
                  with missing values"
             )));
         }
-        if absent == record.len() {
+        let mut values = record.iter().zip(modelled).filter(|(_, own)| **own);
+        if values.all(|(x, _)| x.is_nan()) {
             let text = format!("{location}: every value is missing; remove the row");
             return Err(Error::Input(text));
         }
@@ -140,23 +145,30 @@ pub(super) fn check_columns(rows: &Rows, train: &[usize]) -> Result<(), Error> {
     }
 }
 
+/// Returns the logarithms of the scales of the values of a record.
+pub(super) fn log_scales(units: &Units, layout: Option<&TableLayout>) -> Vec<f64> {
+    match layout {
+        Some(layout) => layout.log_scales(units),
+        None => units.log_scales(),
+    }
+}
+
 /// Returns the log density of each record in the units of the data, minus its log density in the units of the networks.
 /// Only observed values contribute to the difference.
-pub(super) fn log_jacobians(units: &Units, records: &dyn Records) -> Vec<f64> {
-    let log_scales = units.log_scales();
+pub(super) fn log_jacobians(log_scales: &[f64], records: &dyn Records) -> Vec<f64> {
     let mut record = vec![0.0; records.width()];
     let mut of_record = |index| {
         records.read(index, &mut record);
-        let present = record.iter().zip(&log_scales).filter(|(x, _)| !x.is_nan());
+        let present = record.iter().zip(log_scales).filter(|(x, _)| !x.is_nan());
         -present.map(|(_, log_scale)| log_scale).sum::<f64>()
     };
     (0..records.len()).map(&mut of_record).collect()
 }
 
-pub(super) fn mean_log_jacobian(units: &Units, records: &dyn Records, missing: bool) -> f64 {
+pub(super) fn mean_log_jacobian(log_scales: &[f64], records: &dyn Records, missing: bool) -> f64 {
     match missing {
-        true => log_jacobians(units, records).iter().sum::<f64>() / records.len() as f64,
-        false => units.log_jacobian(),
+        true => log_jacobians(log_scales, records).iter().sum::<f64>() / records.len() as f64,
+        false => -log_scales.iter().sum::<f64>(),
     }
 }
 
@@ -183,9 +195,11 @@ pub(super) enum Apart {
 }
 
 impl Apart {
-    /// Parses the value of `--validation`. If the value is the name of a file, the function opens the file and converts
-    /// its rows for the likelihood.
-    pub fn open(given: Option<&str>, likelihood: Likelihood) -> Result<Self, Error> {
+    /// Parses the value of `--validation`. If the value is the name of a file, the function opens the file by `open`.
+    pub fn open(
+        given: Option<&str>,
+        open: impl FnOnce(&Path) -> Result<Rows, Error>,
+    ) -> Result<Self, Error> {
         let Some(given) = given else {
             return Ok(Self::None);
         };
@@ -194,10 +208,7 @@ impl Apart {
             Ok(_) => Err(Error::setting(
                 "--validation: a share must be between 0 and 1, such as 0.1; otherwise name a file",
             )),
-            Err(_) => Ok(Self::File(read_as(
-                Rows::open(Path::new(given))?,
-                likelihood,
-            ))),
+            Err(_) => Ok(Self::File(open(Path::new(given))?)),
         }
     }
 
@@ -235,20 +246,21 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// Divides the rows into training records and validation records.
-    pub fn new(
-        rows: &'a Rows,
-        units: &'a Units,
-        apart: &'a Apart,
-        seed: u64,
-    ) -> Result<Self, Error> {
+    pub fn new(data: &'a VaeData, seed: u64) -> Result<Self, Error> {
+        let records = |rows: &'a Rows| UnitRecords {
+            rows,
+            units: &data.units,
+            layout: data.layout.as_ref(),
+        };
+        let rows = &data.rows;
         let mut parts = Self {
-            all: UnitRecords { rows, units },
+            all: records(rows),
             other: None,
             indices: None,
         };
-        match apart {
+        match &data.apart {
             Apart::None => {}
-            Apart::File(other) => parts.other = Some(UnitRecords { rows: other, units }),
+            Apart::File(other) => parts.other = Some(records(other)),
             Apart::Share(_) if rows.rows() < 2 => {
                 return Err(Error::Input(format!(
                     "`{}` has only one row, so none can be held out for validation",

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 
-use jensen_data::Rows;
+use jensen_data::{Rows, Table};
 use jensen_math::simd::Simd;
 use jensen_neural::{Architecture, Autoencoder, AutoencoderError, Records, Tensor, TensorSpec};
 use safetensors::tensor::TensorView;
@@ -11,8 +12,11 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::rows::log_jacobians;
-use super::{UnitRecords, check_rows};
+use super::data::open_table;
+use super::layout::TableLayout;
+use super::rows::{check_present, log_jacobians, log_scales};
+use super::table::{self, TableColumn};
+use super::{UnitRecords, check_rows, read_as};
 use crate::Error;
 use crate::units::Units;
 
@@ -32,6 +36,8 @@ pub struct VaeModel {
     pub extents: Vec<usize>,
     /// The standardised units that the networks use for the values of a record.
     pub units: Units,
+    /// The columns of the table and their positions in a record, if they have different uses.
+    pub layout: Option<TableLayout>,
     /// The point estimates of the weights, or the means of their posterior. The tensors of the encoder come before the
     /// tensors of the decoder.
     pub tensors: Vec<Tensor>,
@@ -47,6 +53,8 @@ struct Description {
     architecture: Architecture,
     extents: Vec<usize>,
     units: Units,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    columns: Option<Vec<TableColumn>>,
     weights: usize,
     digest: String,
 }
@@ -87,12 +95,61 @@ impl VaeModel {
         UnitRecords {
             rows,
             units: &self.units,
+            layout: self.layout.as_ref(),
         }
     }
 
-    /// Converts concatenated records in the units of the networks to rows in the units of the data.
+    /// Converts concatenated records in the units of the networks to rows in the units of the data. In a column of
+    /// words, the number of a row is the position of its most probable word, or this word itself if all words are
+    /// numbers. Columns on which the model conditions have NaN.
     pub fn rows(&self, records: &[f32]) -> Vec<f64> {
-        self.units.rows_back(records)
+        match &self.layout {
+            Some(layout) => {
+                let records = records.chunks_exact(self.architecture.observation.width);
+                records
+                    .flat_map(|record| layout.row(&self.units, record))
+                    .collect()
+            }
+            None => self.units.rows_back(records),
+        }
+    }
+
+    /// Opens rows in the form that the model expects, and checks them. If the model was fitted to named columns, the
+    /// file must have columns of the same names, in any order.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read or if a row is rejected. The message gives the first such row.
+    pub fn open_rows(&self, path: &Path) -> Result<Rows, Error> {
+        let likelihood = self.architecture.observation.likelihood;
+        let rows = match &self.layout {
+            Some(layout) => table::rows(layout.columns(), &open_table(path, None)?)?,
+            None => read_as(Rows::open(path)?, likelihood),
+        };
+        self.check_rows(&rows)?;
+        Ok(rows)
+    }
+
+    /// Converts a table in memory to rows, as [`open_rows`](Self::open_rows) does for a file.
+    ///
+    /// # Errors
+    /// Fails under the same conditions as [`open_rows`](Self::open_rows).
+    pub fn rows_of(&self, table: &Table) -> Result<Rows, Error> {
+        let rows = match &self.layout {
+            Some(layout) => table::rows(layout.columns(), table)?,
+            None => Rows::of_table(table)?,
+        };
+        self.check_rows(&rows)?;
+        Ok(rows)
+    }
+
+    /// Returns the names of the columns, which are `x1`, `x2`, … if the data had no names.
+    pub fn names(&self) -> Vec<String> {
+        match &self.layout {
+            Some(layout) => layout.names(),
+            None => (1..=self.units.columns())
+                .map(|i| format!("x{i}"))
+                .collect(),
+        }
     }
 
     /// Checks that every row is in the domain of the decoder and has the same number of values as the rows of the fit.
@@ -102,13 +159,16 @@ impl VaeModel {
     pub fn check_rows(&self, rows: &Rows) -> Result<(), Error> {
         let observation = &self.architecture.observation;
         let (likelihood, missing) = (observation.likelihood, observation.missing);
+        if let Some(layout) = &self.layout {
+            return check_present(rows, missing, &layout.modelled());
+        }
         check_rows(rows, self.units.columns(), likelihood, missing)
     }
 
     /// Returns the log density of each record in the units of the data, minus its log density in the units of the
     /// networks.
     pub fn log_jacobians(&self, records: &dyn Records) -> Vec<f64> {
-        log_jacobians(&self.units, records)
+        log_jacobians(&log_scales(&self.units, self.layout.as_ref()), records)
     }
 
     fn named(&self) -> Vec<(String, &Tensor)> {
@@ -136,6 +196,7 @@ impl VaeModel {
             architecture: self.architecture.clone(),
             extents: self.extents.clone(),
             units: self.units.clone(),
+            columns: self.layout.as_ref().map(|layout| layout.columns().to_vec()),
             weights: self.architecture.weights(),
             digest: self.digest(),
         }
@@ -191,7 +252,15 @@ impl VaeModel {
         architecture.check().map_err(error)?;
         let width: usize = description.extents.iter().product();
         let units = description.units;
-        if width != units.columns() || units.width() != architecture.observation.width {
+        let layout = description
+            .columns
+            .map(|columns| match columns.len() == units.columns() {
+                true => TableLayout::new(columns, &units).map_err(error),
+                false => Err(error("columns and units disagree")),
+            })
+            .transpose()?;
+        let own = layout.as_ref().map_or(units.width(), TableLayout::width);
+        if width != units.columns() || own != architecture.observation.record_width() {
             return Err(error("extents and architecture disagree"));
         }
         let read = |name: String, spec: &TensorSpec| -> Result<Tensor, VaeModelError> {
@@ -229,6 +298,7 @@ impl VaeModel {
             architecture,
             extents: description.extents,
             units,
+            layout,
             tensors,
             log_sds,
         };
@@ -269,6 +339,7 @@ mod tests {
             tensors,
             extents: vec![2, 3],
             units: Units::as_they_are(6),
+            layout: None,
             architecture,
         };
         assert_eq!(model.image(), Some((3, 2)));

@@ -3,6 +3,7 @@
 use jensen_neural::Architecture;
 use serde::{Deserialize, Serialize};
 
+use super::TableColumn;
 use crate::job::Judgement;
 
 /// The wall-clock time that each stage of a fit took, in seconds.
@@ -97,4 +98,8 @@ pub struct VaeSummary {
     /// present only with `full_vb`.
     #[serde(default)]
     pub weight_divergence: Option<f64>,
+    /// The columns of the table with their distributions. The list is empty if all columns have the same distribution
+    /// and the model does not condition on any of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<TableColumn>,
 }

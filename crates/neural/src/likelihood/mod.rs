@@ -4,6 +4,7 @@
 //! records share. It also defines log densities, means, initial values and draws.
 
 mod counts;
+mod student;
 
 use jensen_graph::{ElemOp, Graph, NodeId};
 use jensen_math::constants::LOG_TWO_PI;
@@ -20,6 +21,12 @@ pub enum Likelihood {
     Gaussian {
         /// Whether the logistic function maps the means to (0, 1).
         bounded: bool,
+    },
+    /// Independent values with Student's t distribution, whose medians and log scales the network outputs. Values far
+    /// from the median have more probability than under a normal distribution.
+    StudentT {
+        /// The degrees of freedom. If they are `None`, each column has its own, which training learns.
+        degrees: Option<u32>,
     },
     /// Categorical values, each of which is represented by a group of `categories` indicators (or probabilities). The
     /// network outputs their logits.
@@ -81,6 +88,7 @@ impl Likelihood {
         match self {
             Self::Bernoulli => "bernoulli",
             Self::Gaussian { .. } => "gaussian",
+            Self::StudentT { .. } => "student-t",
             Self::Categorical { .. } => "categorical",
             Self::Poisson => "poisson",
             Self::NegativeBinomial => "negative-binomial",
@@ -98,10 +106,19 @@ impl Likelihood {
         match self {
             Self::Bernoulli | Self::Gaussian { bounded: true } | Self::Categorical { .. } => true,
             Self::Gaussian { bounded: false }
+            | Self::StudentT { .. }
             | Self::Poisson
             | Self::NegativeBinomial
             | Self::ZeroInflatedNegativeBinomial => false,
         }
+    }
+
+    /// Whether the values may be any real numbers. The columns of such values can be standardised.
+    pub fn is_of_reals(self) -> bool {
+        matches!(
+            self,
+            Self::Gaussian { bounded: false } | Self::StudentT { .. }
+        )
     }
 
     /// Returns the heads of the decoder, each of which has one output for every value.
@@ -109,6 +126,7 @@ impl Likelihood {
         match self {
             Self::Bernoulli | Self::Categorical { .. } => &["logits"],
             Self::Gaussian { .. } => &["mean", "log_variance"],
+            Self::StudentT { .. } => &["median", "log_scale"],
             Self::Poisson | Self::NegativeBinomial => &["log_mean"],
             Self::ZeroInflatedNegativeBinomial => &["log_mean", "excess_logits"],
         }
@@ -118,6 +136,7 @@ impl Likelihood {
     pub fn of_columns(self) -> &'static [&'static str] {
         match self {
             Self::NegativeBinomial | Self::ZeroInflatedNegativeBinomial => &["log_size"],
+            Self::StudentT { degrees: None } => &["log_degrees"],
             _ => &[],
         }
     }
@@ -126,6 +145,7 @@ impl Likelihood {
     pub fn constant(self) -> f64 {
         match self {
             Self::Gaussian { .. } => -0.5 * LOG_TWO_PI,
+            Self::StudentT { degrees } => student::constant(degrees),
             _ => 0.0,
         }
     }
@@ -151,6 +171,7 @@ impl Likelihood {
                 let terms = graph.add(scaled, outputs[1]);
                 graph.scale(-0.5, terms)
             }
+            Self::StudentT { degrees } => student::log_density(graph, degrees, outputs, x),
             Self::Categorical { categories } => {
                 let log = log_softmax(graph, outputs[0], categories);
                 graph.mul(x, log)
@@ -164,13 +185,14 @@ impl Likelihood {
         }
     }
 
-    /// Builds the mean of every value.
+    /// Builds the mean of every value. For Student's t distribution it is the median, which equals the mean if there is
+    /// more than one degree of freedom.
     pub fn mean(self, graph: &mut Graph, outputs: &[NodeId]) -> NodeId {
         match self {
             Self::Bernoulli | Self::Gaussian { bounded: true } => {
                 graph.elem(ElemOp::InvLogit, &[outputs[0]])
             }
-            Self::Gaussian { bounded: false } => outputs[0],
+            Self::Gaussian { bounded: false } | Self::StudentT { .. } => outputs[0],
             Self::Categorical { categories } => {
                 let log = log_softmax(graph, outputs[0], categories);
                 graph.exp(log)
@@ -194,6 +216,7 @@ impl Likelihood {
         match self {
             Self::Bernoulli | Self::Gaussian { bounded: true } => vec![odds.ln()],
             Self::Gaussian { bounded: false } => vec![mean],
+            Self::StudentT { degrees } => student::start(column, degrees),
             Self::Categorical { .. } => vec![(mean + 0.5 / count).ln()],
             Self::Poisson => vec![counts::log_mean(column)],
             Self::NegativeBinomial => vec![counts::log_mean(column), counts::log_size(column)],
@@ -224,6 +247,12 @@ impl Likelihood {
                 for (i, (x, &m)) in x.iter_mut().zip(mean).enumerate() {
                     let z = jensen_math::special::inv_phi(stream.uniform());
                     *x = (f64::from(m) + (0.5 * output(1, i)).exp() * z) as f32;
+                }
+            }
+            Self::StudentT { degrees } => {
+                for (i, (x, &m)) in x.iter_mut().zip(mean).enumerate() {
+                    let degrees = degrees.map_or_else(|| output(2, i).exp(), f64::from);
+                    *x = student::draw((f64::from(m), output(1, i).exp(), degrees), stream);
                 }
             }
             Self::Categorical { categories } => {
@@ -271,10 +300,12 @@ impl Likelihood {
                 Some(at) => Err(bad(at, "a number between 0 and 1")),
                 None => Ok(()),
             },
-            Self::Gaussian { .. } => match record.iter().position(|x| !x.is_finite()) {
-                Some(at) => Err(bad(at, "a finite number")),
-                None => Ok(()),
-            },
+            Self::Gaussian { .. } | Self::StudentT { .. } => {
+                match record.iter().position(|x| !x.is_finite()) {
+                    Some(at) => Err(bad(at, "a finite number")),
+                    None => Ok(()),
+                }
+            }
             Self::Categorical { categories } => {
                 if let Some(at) = record.iter().position(|&x| !unit(x)) {
                     return Err(bad(at, "a number between 0 and 1"));

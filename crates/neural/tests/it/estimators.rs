@@ -4,7 +4,7 @@ use jensen_graph::{SingleProgram, evaluate};
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, BoundGraph, Estimator, Likelihood, Observation, initial_weights,
+    Activation, Architecture, BoundGraph, Estimator, Likelihood, Observation, Part, initial_weights,
 };
 
 const WIDTH: usize = 6;
@@ -27,13 +27,19 @@ fn normals(name: &'static str, n: usize) -> Vec<f64> {
 }
 
 fn inputs(bound: &BoundGraph, observation: &Observation) -> Vec<Vec<f64>> {
-    let likelihood = observation.likelihood;
     let mut inputs: Vec<Vec<f64>> = initial_weights(Simd::detect(), &bound.specs, 5, Some(0.6))
         .into_iter()
         .map(|tensor| tensor.data.into_iter().map(f64::from).collect())
         .collect();
     inputs.push(vec![0.7]);
     inputs.push(vec![1.3]);
+    inputs.push(record_of(observation));
+    inputs.push(normals("noise", bound.samples * LATENT));
+    inputs
+}
+
+fn record_of(observation: &Observation) -> Vec<f64> {
+    let likelihood = observation.likelihood;
     let mut record: Vec<f64> = (0..WIDTH).map(|i| 0.1 + 0.13 * i as f64).collect();
     if let Likelihood::Categorical { categories } = likelihood {
         for group in record.chunks_mut(categories) {
@@ -44,13 +50,35 @@ fn inputs(bound: &BoundGraph, observation: &Observation) -> Vec<Vec<f64>> {
     if likelihood.is_of_counts() {
         record = vec![0.0, 3.0, 1.0, 0.0, 7.0, 2.0];
     }
+    if !observation.more.is_empty() {
+        record = vec![0.4, 3.0, 1.0, 0.2, 0.5, 0.3];
+    }
     if observation.missing {
         // These values are the first group of categories, or three separate values.
         record[..3].fill(f64::NAN);
     }
-    inputs.push(record);
-    inputs.push(normals("noise", bound.samples * LATENT));
-    inputs
+    record.extend([0.6, -1.1].iter().take(observation.given));
+    record
+}
+
+/// Returns records that consist of a normal value, a count, a binary value and a category, or of two values with
+/// Student's t distribution, a count and a category.
+fn mixed() -> [Observation; 2] {
+    let part = |width, likelihood| Part { width, likelihood };
+    let category = part(3, Likelihood::Categorical { categories: 3 });
+    let first = [
+        part(1, Likelihood::Gaussian { bounded: false }),
+        part(1, Likelihood::NegativeBinomial),
+        part(1, Likelihood::Bernoulli),
+        category,
+    ];
+    let second = [
+        part(1, Likelihood::StudentT { degrees: None }),
+        part(1, Likelihood::Poisson),
+        part(1, Likelihood::StudentT { degrees: Some(3) }),
+        category,
+    ];
+    [&first, &second].map(|parts| Observation::of_parts(parts).expect("at least one part"))
 }
 
 fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
@@ -59,6 +87,8 @@ fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
         Likelihood::Gaussian { bounded: true },
         Likelihood::Gaussian { bounded: false },
         Likelihood::Categorical { categories: 3 },
+        Likelihood::StudentT { degrees: None },
+        Likelihood::StudentT { degrees: Some(4) },
     ];
     let mut cases = Vec::new();
     for likelihood in likelihoods {
@@ -87,13 +117,94 @@ fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
         };
         cases.push((observation, Activation::Tanh, Estimator::Analytic, 1));
     }
+    let counts = Observation {
+        library_size: Some(9.0),
+        ..Observation::new(WIDTH, Likelihood::Poisson)
+    };
+    for observation in mixed().into_iter().chain([counts]) {
+        for (missing, given) in [(false, 0), (true, 0), (false, 2), (true, 2)] {
+            let observation = Observation {
+                missing,
+                given,
+                ..observation.clone()
+            };
+            cases.push((observation, Activation::Tanh, Estimator::Analytic, 1));
+        }
+    }
     cases
+}
+
+#[test]
+fn weights_of_latent_values_have_the_gradient_of_their_objective() {
+    let architecture = architecture(
+        Observation::new(WIDTH, Likelihood::Gaussian { bounded: false }),
+        Activation::Tanh,
+    );
+    let (encoder, decoder) = (architecture.encoder(), architecture.decoder());
+    let bound = BoundGraph::with_weights(&encoder, &decoder, 2);
+    let mut inputs = inputs(&bound, &architecture.observation);
+    let tensors = bound.specs.len();
+    let value = |inputs: &[Vec<f64>]| {
+        let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+        evaluate(&bound.graph, &views, None)
+    };
+    // The divergence of a latent value is the difference of two objectives.
+    let weighted = |inputs: &mut [Vec<f64>], weights: [f64; LATENT]| {
+        inputs[tensors + 1] = weights.to_vec();
+        value(inputs)
+    };
+    let slopes = |out: Vec<Vec<f64>>| out[2..].concat();
+    let none = slopes(weighted(&mut inputs, [0.0, 0.0]));
+    let first = slopes(weighted(&mut inputs, [1.0, 0.0]));
+    let second = slopes(weighted(&mut inputs, [0.0, 1.0]));
+    let both = weighted(&mut inputs, [1.0, 1.0]);
+    let scalar = BoundGraph::new(&encoder, &decoder, Estimator::Analytic, 2, true);
+    inputs[tensors + 1] = vec![1.0];
+    let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+    let plain = evaluate(&scalar.graph, &views, None);
+    assert!((both[1][0] - plain[1][0]).abs() < 1e-12);
+    let terms = none.iter().zip(&first).zip(&second);
+    for (((none, first), second), plain) in terms.zip(plain[2..].concat()) {
+        let sum = first + second - none;
+        assert!(
+            (sum - plain).abs() < 1e-9 * (1.0 + plain.abs()),
+            "{sum} for {plain}"
+        );
+    }
+    // Each latent value has its own output of the heads `mean` and `log_variance`, whose biases have one element each.
+    let at = |name: &str| {
+        bound
+            .specs
+            .iter()
+            .position(|spec| spec.name == name)
+            .unwrap()
+    };
+    for (which, weights) in [(0, [1.0, 0.0]), (1, [0.0, 1.0])] {
+        for name in ["encoder.mean.bias", "encoder.log_variance.bias"] {
+            let tensor = at(name);
+            let objective = |inputs: &mut [Vec<f64>], step: f64| {
+                inputs[tensor][1 - which] += step;
+                let with = weighted(inputs, weights);
+                let likelihood = with[0][0];
+                inputs[tensor][1 - which] -= step;
+                (with, likelihood)
+            };
+            // The other latent value changes the objective only through the likelihood.
+            let (up, down) = (objective(&mut inputs, 1e-5), objective(&mut inputs, -1e-5));
+            let difference = 0.7 * (up.1 - down.1) / 2e-5;
+            let found = weighted(&mut inputs, weights)[2 + tensor][1 - which];
+            assert!(
+                (found - difference).abs() < 1e-6 * (1.0 + difference.abs()),
+                "{name}"
+            );
+        }
+    }
 }
 
 #[test]
 fn gradients_agree_with_finite_differences() {
     for (observation, activation, estimator, samples) in all_cases() {
-        let likelihood = observation.likelihood;
+        let likelihood = observation.parts();
         let architecture = architecture(observation.clone(), activation);
         let (encoder, decoder) = (architecture.encoder(), architecture.decoder());
         let bound = BoundGraph::new(&encoder, &decoder, estimator, samples, true);

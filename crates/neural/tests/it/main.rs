@@ -2,6 +2,7 @@
 
 mod counts;
 mod estimators;
+mod mixed;
 mod posterior;
 mod start;
 mod training;

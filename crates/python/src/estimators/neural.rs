@@ -3,19 +3,13 @@
 use std::path::PathBuf;
 
 use jensen::Error;
-use jensen::data::Rows;
 use jensen::job::words;
 use jensen::vae::{Autoencoder, VaeData, VaeModel, VaeRequest, fit_vae};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{computed, fitted, matrix, numbered, read_request};
-use crate::error::raise;
-
-fn rows(given: &PyReadonlyArray2<'_, f64>) -> PyResult<Rows> {
-    Rows::of_table(&numbered(given)?).map_err(|error| raise(&error.into()))
-}
+use super::{computed, fitted, matrix, read_request, table};
 
 fn by_networks<T: Send>(
     py: Python<'_>,
@@ -31,24 +25,53 @@ fn by_networks<T: Send>(
     })
 }
 
+/// Sets the given values of the networks, each of which is written as `NAME=VALUE`. Returns a row of the table that
+/// contains them.
+fn condition(
+    model: &VaeModel,
+    networks: &mut Autoencoder,
+    given: &[String],
+) -> Result<Vec<f64>, Error> {
+    match &model.layout {
+        Some(layout) => {
+            let (values, row) = layout.given(given)?;
+            networks.set_given(values).map_err(Error::input)?;
+            Ok(row)
+        }
+        None if given.is_empty() => Ok(Vec::new()),
+        None => Err(Error::input("this fit does not condition on any column")),
+    }
+}
+
+/// Converts records to rows of the data, and fills in the given values.
+fn filled(model: &VaeModel, records: &[f32], given: &[f64]) -> Vec<f64> {
+    let mut rows = model.rows(records);
+    for row in rows.chunks_mut(model.units.columns()) {
+        let pairs = row.iter_mut().zip(given).filter(|(x, _)| x.is_nan());
+        pairs.for_each(|(x, given)| *x = *given);
+    }
+    rows
+}
+
 fn wide(numbers: &[f32]) -> Vec<f64> {
     numbers.iter().map(|x| f64::from(*x)).collect()
 }
 
-/// Trains an auto-encoder on the rows of `x` and uses some of these rows for validation. Returns the contents of
-/// `fit.json`, and the weights as bytes.
+/// Trains an auto-encoder on the rows of `x` and uses some of these rows for validation. `names` contains the names of
+/// the columns. Returns the contents of `fit.json`, and the weights as bytes.
 #[pyfunction]
 pub fn fit_autoencoder<'py>(
     py: Python<'py>,
     x: PyReadonlyArray2<'py, f64>,
+    names: Vec<String>,
     validation: Option<String>,
     request: &str,
     threads: Option<usize>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let request: VaeRequest = read_request(request)?;
-    let rows = rows(&x)?;
+    let table = table(names, &x, Vec::new())?;
     let (summary, bytes) = fitted(py, threads, |around| {
-        let data = VaeData::of_rows(rows, PathBuf::from("X"), validation, request)?;
+        let data = VaeData::of_table(&table, PathBuf::from("X"), validation, request)?;
         let done = fit_vae(&data, 0.0, around, |done| {
             (done.summary, done.made.output.model.encode())
         })?;
@@ -66,11 +89,12 @@ pub fn encode<'py>(
     py: Python<'py>,
     weights: &[u8],
     x: PyReadonlyArray2<'py, f64>,
+    names: Vec<String>,
     threads: Option<usize>,
 ) -> PyResult<Codes<'py>> {
-    let rows = rows(&x)?;
+    let table = table(names, &x, Vec::new())?;
     let (codes, latent) = by_networks(py, weights, threads, |model, networks| {
-        model.check_rows(&rows)?;
+        let rows = model.rows_of(&table)?;
         let latent = model.architecture.latent;
         Ok((networks.encode(&model.records(&rows)), latent))
     })?;
@@ -91,11 +115,12 @@ pub fn reconstruct<'py>(
     py: Python<'py>,
     weights: &[u8],
     x: PyReadonlyArray2<'py, f64>,
+    names: Vec<String>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let rows = rows(&x)?;
+    let table = table(names, &x, Vec::new())?;
     let (means, width) = by_networks(py, weights, threads, |model, networks| {
-        model.check_rows(&rows)?;
+        let rows = model.rows_of(&table)?;
         let means = networks.reconstruct(&model.records(&rows));
         Ok((model.rows(&means), model.units.columns()))
     })?;
@@ -108,6 +133,7 @@ pub fn decode<'py>(
     py: Python<'py>,
     weights: &[u8],
     z: PyReadonlyArray2<'py, f64>,
+    given: Vec<String>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let columns = z.shape()[1];
@@ -119,7 +145,9 @@ pub fn decode<'py>(
                 "rows of {columns} latent values, expected {wanted}"
             )));
         }
-        Ok((model.rows(&networks.decode(&latent)), model.units.columns()))
+        let row = condition(model, networks, &given)?;
+        let means = networks.decode(&latent);
+        Ok((filled(model, &means, &row), model.units.columns()))
     })?;
     matrix(py, means, width)
 }
@@ -127,18 +155,24 @@ pub fn decode<'py>(
 /// Draws latent values from the prior and decodes them. The result contains the means of the records, or draws of the
 /// records around these means.
 #[pyfunction]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the arguments of the Python function"
+)]
 pub fn draw_records<'py>(
     py: Python<'py>,
     weights: &[u8],
     draws: usize,
     seed: u64,
     means: bool,
+    given: Vec<String>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (drawn, width) = by_networks(py, weights, threads, |model, networks| {
+        let row = condition(model, networks, &given)?;
         let samples = networks.sample(draws, seed);
         let drawn = if means { samples.mean } else { samples.values };
-        Ok((model.rows(&drawn), model.units.columns()))
+        Ok((filled(model, &drawn, &row), model.units.columns()))
     })?;
     matrix(py, drawn, width)
 }
@@ -150,13 +184,14 @@ pub fn score_records<'py>(
     py: Python<'py>,
     weights: &[u8],
     x: PyReadonlyArray2<'py, f64>,
+    names: Vec<String>,
     draws: usize,
     seed: u64,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let rows = rows(&x)?;
+    let table = table(names, &x, Vec::new())?;
     let scores = by_networks(py, weights, threads, |model, networks| {
-        model.check_rows(&rows)?;
+        let rows = model.rows_of(&table)?;
         let score = networks
             .importance_bound(&model.records(&rows), draws, seed)
             .map_err(|error| Error::input(error.to_string()))?;
