@@ -88,10 +88,10 @@ impl Process {
     }
 
     /// Divides the tables of a removed topic among other topics by their weights.
-    pub(crate) fn remove(&mut self, topic: usize, heirs: &[(usize, f64)]) {
+    pub(crate) fn remove(&mut self, topic: usize, successors: &[(usize, f64)]) {
         let tables = std::mem::take(&mut self.sums[topic]);
-        for (heir, weight) in heirs {
-            self.sums[*heir] += weight * tables;
+        for (successor, weight) in successors {
+            self.sums[*successor] += weight * tables;
         }
     }
 

@@ -30,7 +30,7 @@ const CHECKED: usize = 5;
 const LEAST: f64 = 1e-3;
 
 /// Topics that take over the counts of a topic, with their weights.
-type Heirs = Vec<(usize, f64)>;
+type Successors = Vec<(usize, f64)>;
 
 struct Columns<'a> {
     globals: &'a LdaGlobals,
@@ -75,7 +75,7 @@ impl Columns<'_> {
     }
 
     /// Returns the topics that explain the words of a topic better than the topic itself, with their weights.
-    fn heirs(&self, topic: usize) -> Option<Heirs> {
+    fn successors(&self, topic: usize) -> Option<Successors> {
         let near = self.nearest(topic);
         if near.is_empty() {
             return None;
@@ -142,37 +142,37 @@ pub(crate) fn remove(globals: &mut LdaGlobals, simd: Simd) -> usize {
     };
     let mut removed = Vec::new();
     for topic in order {
-        let Some(heirs) = columns.heirs(topic) else {
+        let Some(successors) = columns.successors(topic) else {
             continue;
         };
-        let rows: Vec<Vec<f64>> = heirs
+        let rows: Vec<Vec<f64>> = successors
             .iter()
-            .map(|heir| columns.proportions(heir.0))
+            .map(|successor| columns.proportions(successor.0))
             .collect();
         let own = std::mem::take(&mut columns.counts[topic]);
         for (term, count) in own.into_iter().enumerate() {
-            let weights = heirs
+            let weights = successors
                 .iter()
                 .zip(&rows)
-                .map(|(heir, row)| heir.1 * row[term]);
+                .map(|(successor, row)| successor.1 * row[term]);
             let total: f64 = weights.clone().sum();
-            for (heir, weight) in heirs.iter().zip(weights) {
-                columns.counts[heir.0][term] += count * weight / total;
+            for (successor, weight) in successors.iter().zip(weights) {
+                columns.counts[successor.0][term] += count * weight / total;
             }
         }
-        removed.push((topic, heirs));
+        removed.push((topic, successors));
     }
     let counts = columns.counts;
-    for (topic, heirs) in &removed {
+    for (topic, successors) in &removed {
         globals.write(*topic, &vec![0.0; globals.terms]);
         if let Some(process) = &mut globals.process {
-            process.remove(*topic, heirs);
+            process.remove(*topic, successors);
         }
     }
     let mut changed: Vec<usize> = removed
         .iter()
-        .flat_map(|(_, heirs)| heirs)
-        .map(|heir| heir.0)
+        .flat_map(|(_, successors)| successors)
+        .map(|successor| successor.0)
         .collect();
     changed.sort_unstable();
     changed.dedup();
