@@ -268,6 +268,21 @@ def test_topics_predict_as_well_as_scikit_learn(corpus):
     assert sorted(distances.argmin(axis=1)) == [0, 1, 2, 3] and distances.min(axis=1).max() < 0.1
 
 
+def test_a_hierarchical_dirichlet_process_finds_the_number_of_topics():
+    rng = np.random.default_rng(1)
+    counts = np.zeros((500, 60))
+    for row in counts:
+        # Each document has words of one or two of five subjects with twelve words each.
+        subjects = rng.integers(5, size=2)
+        np.add.at(row, 12 * rng.choice(subjects, 50) + rng.integers(12, size=50), 1)
+    settings = {"batch_size": 50, "learning_offset": 16, "max_iter": 25, "random_state": 0}
+    topics = LatentDirichletAllocation(20, learn_alpha="hdp", **settings).fit(counts)
+    assert topics.info_["topics_found"] == 5
+    assert np.sum(topics.doc_topic_prior_ > 0.01) == 5
+    shares = np.sort(topics.transform(counts).mean(0))[::-1]
+    assert shares[:5].sum() > 0.99 and shares[4] > 0.1
+
+
 def test_topics_accept_any_sparse_counts(corpus):
     counts, fresh, _ = corpus
     mine = LatentDirichletAllocation(4, random_state=0, max_iter=2).fit(counts)

@@ -15,7 +15,10 @@ topic proportions; the other half is scored with log sum_k theta_k beta_kv, in n
 the mean field at alpha = 1/K, and both by the mean field and by CVB0 at alpha = 0.01, 0.03, 0.1 and 0.3: what suits a
 method's topics best is in the column `best`. Topics in use are exp of the entropy of their shares of the tokens (what a
 method put above its prior). NPMI is the mean over topics and pairs of their ten likeliest words, by the training
-documents.
+documents. C_V is that of Röder, Both and Hinneburg (2015) for the same words, with whole documents as windows. Topics
+that hold less than a thousandth of an even share of the tokens count neither for NPMI nor for C_V. `--threads` is the
+number of threads of Jensen and tomotopy, and of worker processes of gensim. `gensim-hdp`, `tomotopy-hdp` and
+`--flags '--learn-alpha hdp'` fit a hierarchical Dirichlet process with at most --topics topics.
 """
 
 import argparse
@@ -172,12 +175,14 @@ def in_use(lam):
     return np.exp(-(shares * np.log(shares)).sum())
 
 
-def npmi(train, lam, count=10):
+def coherence(train, lam, count=10):
+    """Returns NPMI and C_V, averaged over topics."""
     seen = (train > 0).astype(np.float64).tocsc()
     documents = train.shape[0]
     beta = lam / lam.sum(1)[:, None]
-    topics = []
-    for row in beta:
+    topics, similar = [], []
+    shares = np.maximum(lam - lam.min(), 0).sum(1)
+    for row in beta[shares > 1e-3 * shares.mean()]:
         top = seen[:, np.argsort(-row)[:count]]
         together = np.asarray((top.T @ top).todense()) / documents
         single = np.diag(together)
@@ -187,7 +192,14 @@ def npmi(train, lam, count=10):
             for p in pairs
         ]
         topics.append(np.mean(values))
-    return np.mean(topics)
+        # The context vectors hold the NPMI of a word with each word, with the small constant of the authors.
+        product, tiny = np.outer(single, single), 1e-12
+        informative = np.maximum(product, tiny)
+        context = np.log((together + tiny) / informative) / np.maximum(-np.log(together + tiny), tiny)
+        whole = context.sum(0)
+        lengths = np.linalg.norm(context, axis=1) * np.linalg.norm(whole)
+        similar.append(np.mean(context @ whole / np.maximum(lengths, tiny)))
+    return np.mean(topics), np.mean(similar)
 
 
 def batches(train, order, size):
@@ -218,34 +230,57 @@ def fit_sklearn(train, args):
 
 def fit_gensim(train, args):
     import gensim
-    from gensim.models import LdaModel
+    from gensim.models import LdaModel, LdaMulticore
 
     order = np.random.default_rng(args.seed).permutation(train.shape[0])
     documents = [list(zip(train[d].indices.tolist(), train[d].data.tolist())) for d in order]
     start = time.perf_counter()
-    model = LdaModel(
-        documents, num_topics=args.topics, id2word={v: str(v) for v in range(train.shape[1])}, chunksize=args.batch,
-        passes=args.passes, update_every=1, offset=args.tau, decay=0.7, alpha="symmetric", eta=1.0 / args.topics, eval_every=None,
+    settings = dict(
+        num_topics=args.topics, id2word={v: str(v) for v in range(train.shape[1])}, chunksize=args.batch,
+        passes=args.passes, offset=args.tau, decay=0.7, alpha="symmetric", eta=1.0 / args.topics, eval_every=None,
         random_state=args.seed, dtype=np.float32,
     )
+    if args.threads == 1:
+        model = LdaModel(documents, update_every=1, **settings)
+    else:
+        model = LdaMulticore(documents, workers=args.threads, **settings)
     return f"gensim {gensim.__version__}", time.perf_counter() - start, model.state.get_lambda().astype(float)
 
 
-def fit_tomotopy(train, args):
+def fit_gensim_hdp(train, args):
+    import gensim
+    from gensim.models import HdpModel
+
+    order = np.random.default_rng(args.seed).permutation(train.shape[0])
+    documents = [list(zip(train[d].indices.tolist(), train[d].data.astype(int).tolist())) for d in order]
+    words = {v: str(v) for v in range(train.shape[1])}
+    start = time.perf_counter()
+    model = HdpModel(
+        documents, words, T=args.topics, chunksize=args.batch, tau=args.tau, kappa=0.7, random_state=args.seed,
+        max_chunks=args.passes * -(-len(documents) // args.batch),
+    )
+    return f"gensim {gensim.__version__}, HDP", time.perf_counter() - start, model.m_lambda + model.m_eta
+
+
+def fit_tomotopy(train, args, hdp=False):
     import tomotopy
 
-    model = tomotopy.LDAModel(k=args.topics, seed=args.seed + 1)
+    if hdp:
+        model = tomotopy.HDPModel(initial_k=2, seed=args.seed + 1)
+    else:
+        model = tomotopy.LDAModel(k=args.topics, seed=args.seed + 1)
     for d in range(train.shape[0]):
         row = train[d]
         model.add_doc([str(v) for v in np.repeat(row.indices, row.data.astype(int))])
     start = time.perf_counter()
-    model.train(args.sweeps, workers=1)
+    model.train(args.sweeps, workers=args.threads)
     seconds = time.perf_counter() - start
-    lam = np.full((args.topics, train.shape[1]), model.eta)
+    topics = [k for k in range(model.k) if not hdp or model.is_live_topic(k)]
+    lam = np.full((len(topics), train.shape[1]), model.eta)
     words = np.array([int(word) for word in model.used_vocabs])
-    for k in range(args.topics):
-        lam[k, words] = model.get_topic_word_dist(k, normalize=False)
-    return f"tomotopy {tomotopy.__version__}, {args.sweeps} sweeps", seconds, lam
+    for row, k in enumerate(topics):
+        lam[row, words] = model.get_topic_word_dist(k, normalize=False)
+    return f"tomotopy {tomotopy.__version__}, {'HDP, ' * hdp}{args.sweeps} sweeps", seconds, lam
 
 
 def fit_vw(train, args):
@@ -300,11 +335,12 @@ def fit_jensen(train, args, temper, inference):
         command = [args.jensen, "topics", "fit", args.corpus, "--topics", str(args.topics), "--batch", str(args.batch)]
         command += ["--passes", str(args.passes), "--tau", str(args.tau), "--inference", inference]
         command += ["--temper", temper, "--seed", str(args.seed), "--evaluations", "0", "--out", folder, "--json"]
-        command += args.flags.split()
+        command += ["--threads", str(args.threads)] + args.flags.split()
         fit = json.loads(subprocess.run(command, capture_output=True).stdout)
         lam = load_file(os.path.join(folder, "approximation.safetensors"))["topics.lambda"].T
     own = fit["heldout_log_predictive"]
-    name = f"Jensen {fit['version']}, {inference}, temper {temper} (its own score {own:.4f})"
+    flags = " ".join(["", *args.flags.split()])
+    name = f"Jensen {fit['version']}, {inference}, temper {temper}{flags} (its own score {own:.4f})"
     return name, args.passes * train.shape[0] / fit["docs_per_second"], lam
 
 
@@ -321,6 +357,7 @@ def main():
     parser.add_argument("--sweeps", type=int, default=200, help="of tomotopy")
     parser.add_argument("--inference", default="mean-field", help="of Jensen, separated by commas")
     parser.add_argument("--flags", default="", help="further flags of Jensen")
+    parser.add_argument("--threads", type=int, default=1, help="of Jensen, gensim and tomotopy")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes of scikit-learn")
     parser.add_argument("--peers", default="sklearn,gensim,vw")
     parser.add_argument("--jensen", help="the command")
@@ -329,10 +366,11 @@ def main():
     train, heldout, _ = read_corpus(args.corpus)
     print(
         "| method | seed | documents | documents/s | documents/processor second | processor seconds | held out, nats/word "
-        "| best | topics in use | NPMI |"
+        "| best | topics in use | NPMI | C_V | seconds of training |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
     others = {"sklearn": fit_sklearn, "gensim": fit_gensim, "tomotopy": fit_tomotopy, "vw": fit_vw}
+    others |= {"gensim-hdp": fit_gensim_hdp, "tomotopy-hdp": partial(fit_tomotopy, hdp=True)}
     peers = list(filter(None, args.peers.split(",")))
     runs = [others[peer] for peer in peers if peer in others]
     tempers = args.temper.split(",")
@@ -346,11 +384,12 @@ def main():
         processor = processor_seconds() - before
         mean, error = score(heldout, lam, 1.0 / args.topics)
         best, way = best_score(heldout, lam)
+        npmi, cv = coherence(train, lam)
         n = train.shape[0]
         seen = n * (args.sweeps if "sweeps" in name else args.passes)
         print(
             f"| {name} | {args.seed} | {n} | {seen / seconds:.0f} | {seen / processor:.0f} | {processor:.1f} "
-            f"| {mean:.4f} ± {error:.4f} | {best:.4f} ({way}) | {in_use(lam):.1f} | {npmi(train, lam):.3f} |",
+            f"| {mean:.4f} ± {error:.4f} | {best:.4f} ({way}) | {in_use(lam):.1f} | {npmi:.3f} | {cv:.3f} | {seconds:.2f} |",
             flush=True,
         )
 

@@ -9,6 +9,7 @@
 //! | `map` | the map of topics by shared words, for the report |
 //! | `exemplars` | the documents with the largest share of each topic, for the report |
 //! | `coherence` | [`coherence()`]: whether the top words of a topic occur together |
+//! | `candidates` | the scores of all numbers of topics that a run compared |
 //! | `request` | [`TopicsRequest`]: the settings of a fit, with their defaults |
 //! | `job` | [`fit_topics`]: the fit job |
 //! | `course` | curves from the records of a run |
@@ -59,6 +60,7 @@
 //! # }
 //! ```
 
+mod candidates;
 mod coherence;
 mod collection;
 mod corpus;

@@ -37,7 +37,9 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         most 0.1 and 0.05. With ``inference="mean-field"`` both defaults are ``1 / n_components``.
     learn_alpha, learn_eta : str
         ``"fixed"``, or ``"symmetric"`` to learn one number for all topics (``learn_alpha``) or words (``learn_eta``)
-        after the first pass. ``learn_alpha="asymmetric"`` learns a number for each topic.
+        after the first pass. ``learn_alpha="asymmetric"`` learns a number for each topic. ``learn_alpha="hdp"`` learns
+        a number for each topic with the prior of a hierarchical Dirichlet process, which uses at most ``n_components``
+        topics; ``info_["topics_found"]`` is the number that hold 99 % of the tokens.
     inference : str, optional
         ``"cvb0"``, collapsed variational inference of zeroth order, or ``"mean-field"``, which finds fewer topics. The
         default is ``"cvb0"``, or ``"mean-field"`` with a temperature policy, because ``"cvb0"`` supports none.

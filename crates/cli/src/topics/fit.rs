@@ -106,6 +106,8 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         alpha: Some(model.topics.mean_alpha().to_string()),
         eta: Some(model.topics.eta.to_string()),
         topics: Some(topics),
+        // An update has no start to choose, because it continues from the topics of the earlier fit.
+        starts: Some(1),
         // The update uses the same inference method as the earlier fit.
         inference: Some(model.topics.inference.name().to_owned()),
         // The temperature schedule applied to the earlier fit only, because an update starts from existing topics.
@@ -229,6 +231,14 @@ fn table(summary: &TopicsSummary) -> String {
             summary.topics_in_use, summary.topics, summary.dead_topics
         ),
     );
+    if let (Some(found), Some([alpha, gamma])) = (summary.topics_found, summary.concentrations) {
+        line(
+            "found",
+            format!(
+                "{found} topics hold 99 % of the tokens (hierarchical Dirichlet process, α₀ {alpha:.3}, γ {gamma:.3})"
+            ),
+        );
+    }
     if let (Some(npmi), Some(umass)) = (summary.coherence.npmi, summary.coherence.umass) {
         line(
             "coherence",

@@ -462,6 +462,15 @@ fn the_held_out_score_chooses_the_number_of_topics() {
         .map(|row| row["topics"].as_u64().unwrap())
         .collect();
     assert_eq!(numbers, [1, 7, 13]);
+    for row in rows {
+        let starts = row["starts"].as_array().unwrap();
+        let best = starts.iter().map(|start| start.as_f64().unwrap());
+        let best = best.fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!(
+            (starts.len(), &Value::from(best)),
+            (2, &row["heldout_log_predictive"])
+        );
+    }
     let chosen: Vec<&Value> = rows.iter().filter(|row| row["chosen"] == true).collect();
     assert_eq!(chosen.len(), 1);
     // Six fields are more than one topic, and the chosen fit is the one that the folder contains.
@@ -524,6 +533,75 @@ fn the_held_out_score_chooses_the_number_of_topics() {
     jensen(build).expect(0);
     let failed = jensen(["topics", "fit", &blind, "--topics", "2..3"]).expect(3);
     assert!(failed.stderr.contains("--heldout 0.1"), "{}", failed.stderr);
+}
+
+#[test]
+fn a_hierarchical_dirichlet_process_finds_the_number_of_topics() {
+    let desk = Desk::new();
+    let corpus = corpus(&desk);
+    let args = |out: &str, more: &[&str]| {
+        let process = [
+            "topics", "fit", &corpus, "--out", out, "--topics", "40", "--batch", "20",
+        ];
+        let process = process
+            .into_iter()
+            .chain(["--learn-alpha", "hdp", "--tau", "16"]);
+        let process = process.chain(["--passes", "15", "--checkpoint-every", "0"]);
+        process
+            .chain(more.iter().copied())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let (whole, stopped) = (desk.name("whole"), desk.name("stopped"));
+    let said = jensen(args(&whole, &["--threads", "1"])).expect(0);
+    assert!(
+        said.stdout.contains("topics hold 99 % of the tokens"),
+        "{}",
+        said.stdout
+    );
+    // Empty topics are no reason for a warning.
+    assert!(!said.stderr.contains("use fewer topics"), "{}", said.stderr);
+    let fit = timeless(&desk.path("whole"));
+    let found = fit["topics_found"].as_u64().unwrap();
+    // The abstracts belong to six fields.
+    assert!((4..=20).contains(&found), "{found}");
+    let alpha = fit["learned_alpha"].as_array().unwrap();
+    let total: f64 = alpha.iter().map(|alpha| alpha.as_f64().unwrap()).sum();
+    let mean = fit["concentrations"][0].as_f64().unwrap();
+    assert!((total / mean - 1.0).abs() < 1e-2, "{total} {mean}");
+
+    jensen(args(&stopped, &["--max-seconds", "0.1", "--quiet"])).expect(4);
+    jensen([
+        "topics",
+        "fit",
+        "--resume",
+        &stopped,
+        "--max-seconds",
+        "1000",
+        "--quiet",
+    ])
+    .expect(0);
+    assert!(topics_of(desk.path("stopped")) == topics_of(desk.path("whole")));
+
+    let new = desk.name("new.txt");
+    fs::write(&new, "galaxy cluster stellar mass galaxies\n").unwrap();
+    let line = jensen(["topics", "predict", &whole, &new]).expect(0).stdout;
+    let line: Value = serde_json::from_str(line.trim()).unwrap();
+    let shares = line["topics"].as_array().unwrap();
+    assert!(
+        shares.iter().any(|share| share[1].as_f64().unwrap() > 0.5),
+        "{line}"
+    );
+
+    let seeds = desk.name("seeds.txt");
+    fs::write(&seeds, "neural networks\n").unwrap();
+    for (more, said) in [
+        (["--seed-words", &seeds[..]], "--seed-words"),
+        (["--temper", "global"], "fixed alpha"),
+    ] {
+        let failed = jensen(args(&desk.name("wrong"), &more));
+        assert!(failed.stderr.contains(said), "{}", failed.stderr);
+    }
 }
 
 #[test]

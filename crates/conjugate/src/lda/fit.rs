@@ -13,6 +13,7 @@ use super::engine::LdaEngine;
 use super::globals::LdaGlobals;
 use super::local::Spec;
 use super::powers::PowerTable;
+use super::process::Process;
 use super::score::Completion;
 use super::settings::LdaSettings;
 use super::shards::{LocalShards, Shards};
@@ -60,6 +61,8 @@ pub struct LdaFit {
     /// The temperature of each document. The list is empty if the policy does not infer a temperature for each
     /// document, or if all temperatures are 1. The temperature of a document without words is NaN.
     pub temperatures: Vec<f64>,
+    /// The posterior means of α₀ and γ, if the fit learnt a hierarchical Dirichlet process.
+    pub concentrations: Option<[f64; 2]>,
     /// The score over all held-out documents.
     pub completion: Option<Completion>,
     /// Time in seconds that the fit spent on the bound and on the score of all held-out documents.
@@ -243,6 +246,7 @@ pub(super) fn finished(
         temperature: 1.0 / state.inverse,
         rests,
         temperatures,
+        concentrations: (state.globals.process.as_ref()).map(Process::means),
         documents: state.used,
         skipped: state.skipped,
         topics,

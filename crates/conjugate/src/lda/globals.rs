@@ -11,6 +11,7 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use rayon::prelude::*;
 
 use super::kernel::padded;
+use super::process::Process;
 use super::settings::{Inference, Seed};
 use super::topics::Topics;
 
@@ -24,6 +25,8 @@ pub struct LdaGlobals {
     pub(crate) stride: usize,
     pub(crate) decay: f64,
     pub(crate) steps: u64,
+    /// The state of a hierarchical Dirichlet process, after its first step.
+    pub(crate) process: Option<Process>,
     /// V rows of `stride` numbers each, with zeros in the padding.
     pub(crate) mass: Vec<f32>,
     /// Sums Σ_v mass_vk, one per topic.
@@ -40,15 +43,22 @@ const START: Purpose = Purpose::new("first topics");
 
 impl LdaGlobals {
     /// Draws random topics. λ_kv approximately follows Gamma(100, 1/100) (Hoffman et al. 2013). It is drawn by the
-    /// approximation of Wilson and Hilferty, (1 − 1/900 + z/30)³, where z is standard normal.
-    pub(crate) fn random(alpha: Vec<f64>, terms: usize, eta: f64, seed: u64, simd: Simd) -> Self {
+    /// approximation of Wilson and Hilferty, (1 − 1/900 + z/30)³, where z is standard normal. `seed` contains the seed
+    /// and the number of the start.
+    pub(crate) fn random(
+        alpha: Vec<f64>,
+        terms: usize,
+        eta: f64,
+        (seed, restart): (u64, u64),
+        simd: Simd,
+    ) -> Self {
         let topics = alpha.len();
         let stride = padded(topics);
         let mut mass = vec![0.0f32; terms * stride];
         mass.par_chunks_mut(stride).enumerate().for_each_init(
             || vec![0.0; topics],
             |z, (term, row)| {
-                fill_normals(simd, seed, START, 0, term as u64, topics, 1, z);
+                fill_normals(simd, seed, START, restart, term as u64, topics, 1, z);
                 for (m, z) in row.iter_mut().zip(z.iter()) {
                     let root = 1.0 - 1.0 / 900.0 + z / 30.0;
                     *m = (root * root * root - eta).max(0.0) as f32;
@@ -69,6 +79,7 @@ impl LdaGlobals {
             stride: padded(topics),
             decay: 1.0,
             steps: 0,
+            process: None,
             mass,
             totals: vec![0.0; topics],
         };
@@ -107,6 +118,7 @@ impl LdaGlobals {
             stride: padded(topics),
             decay,
             steps: 0,
+            process: None,
             mass: Vec::new(),
             totals,
         }
@@ -198,6 +210,10 @@ impl Snapshot for LdaGlobals {
         archive.put("scalars", &[self.eta, self.decay]);
         archive.put("alpha", &self.alpha);
         archive.set("steps", self.steps);
+        if let Some(process) = &self.process {
+            archive.set("has_process", true);
+            archive.nest("process", process.save());
+        }
         let mass = self.mass.iter().map(|&x| f64::from(x)).collect();
         archive.put_tensor("mass", vec![self.terms, self.stride], mass);
         archive.put("totals", &self.totals);
@@ -222,6 +238,10 @@ impl Snapshot for LdaGlobals {
             stride,
             decay: scalars[1],
             steps: archive.get("steps").unwrap_or(0),
+            process: match archive.get("has_process").unwrap_or(false) {
+                true => Some(Process::restore(&archive.nested("process"))?),
+                false => None,
+            },
             mass: mass.into_iter().map(|x| x as f32).collect(),
             totals: archive.vec_of("totals", topics)?,
         })

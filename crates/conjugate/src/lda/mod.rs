@@ -17,6 +17,8 @@
 //! | `kernel` | inner loops in single precision |
 //! | `globals` | λ during a fit, with a common decay factor |
 //! | `powers` | Σ_v E[β^s], for local temperatures |
+//! | `process` | the hierarchical Dirichlet process: α from broken sticks |
+//! | `redundant` | topics whose words other topics explain |
 //! | `partition` | log C(T) |
 
 #[cfg(test)]
@@ -29,6 +31,10 @@ mod local;
 pub mod partition;
 mod powers;
 mod predict;
+mod process;
+#[cfg(test)]
+mod process_tests;
+mod redundant;
 mod score;
 mod settings;
 mod several;
@@ -49,7 +55,7 @@ pub use powers::PowerTable;
 pub use predict::{Predictor, PredictorScratch, RULE};
 pub use score::{Completion, Piece, Score, completion};
 pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Seed, Start};
-pub use several::{BestTopics, fit_best, identity_of_several};
+pub use several::{BestTopics, STARTS, fit_best, identity_of_several, passes_to_compare};
 pub use shards::{Ask, BlockMemory, Part, Shards, Spare, block_size, block_step, score_step};
 pub use topics::Topics;
 pub use unigram::{unigram, unigram_bounds};

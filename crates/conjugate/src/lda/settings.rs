@@ -72,6 +72,9 @@ pub enum LearnAlpha {
     Symmetric,
     /// The fit learns one parameter per topic.
     Asymmetric,
+    /// The fit learns one parameter per topic under the prior of a hierarchical Dirichlet process, and removes
+    /// redundant topics. The number of topics is then only a limit.
+    Hdp,
 }
 
 /// A seed word. The Dirichlet parameter of the word in the topic is η + `weight`. Every pair of a topic and a term
@@ -123,6 +126,10 @@ pub struct LdaSettings {
     pub temper: Temper,
     /// Seed of every random number.
     pub seed: u64,
+    /// The number of the start. Fits with the same seed and different numbers differ only in their initial topics, so
+    /// their scores refer to the same held-out words.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub restart: u64,
     /// The stopping rule of a document's local step.
     pub local: LocalRule,
     /// Number of documents that the statistics represent. By default it is the number of documents in the corpus. If
@@ -156,6 +163,7 @@ impl LdaSettings {
             passes: 1.0,
             temper: Temper::None,
             seed: 0,
+            restart: 0,
             local: LocalRule::default(),
             population: None,
             evaluations_per_pass: 0.0,
@@ -242,6 +250,12 @@ impl LdaSettings {
         if self.learn_eta && !self.seeds.is_empty() {
             return Err(SettingError::new(
                 "seed words need a fixed eta: remove --learn-eta",
+            ));
+        }
+        if self.learn_alpha == LearnAlpha::Hdp && !self.seeds.is_empty() {
+            return Err(SettingError::new(
+                "a hierarchical Dirichlet process removes topics, so it has no seed words: remove --seed-words, or \
+                 use --learn-alpha asymmetric",
             ));
         }
         if infers && (self.learn_alpha != LearnAlpha::Fixed || self.learn_eta) {

@@ -289,41 +289,43 @@ fn collapsed_fits_with_learned_priors_are_the_same_by_shards_elsewhere() {
         documents: corpus(300, 20),
         shards: 4,
     };
-    let s = LdaSettings {
-        inference: Inference::Cvb0,
-        start: Start::Documents,
-        learn_alpha: LearnAlpha::Asymmetric,
-        learn_eta: true,
-        passes: 2.0,
-        evaluations_per_pass: 2.0,
-        ..settings(3)
-    };
-    let job = LdaJob {
-        documents: &documents,
-        heldout: Some(&heldout),
-        scored: 40,
-        start: None,
-        settings: s,
-        simd: Simd::detect(),
-        data_hash: String::new(),
-    };
-    let clock = || 0.0;
-    let budget = || Budget::iterations(u64::MAX);
-    let (mut trace_here, mut trace_there): (Vec<Record>, Vec<Record>) = Default::default();
-    let mut control = Control::new(budget(), &clock, &mut trace_here);
-    let here = fit(&job, &mut control).unwrap().output.unwrap();
-    let shards = Box::new(Elsewhere(&documents, &heldout));
-    let mut control = Control::new(budget(), &clock, &mut trace_there);
-    let there = fit_on(&job, shards, &mut control).unwrap().output.unwrap();
-    assert_eq!(trace_here, trace_there);
-    let scored = trace_here.last().unwrap().fields["heldout_log_predictive"].as_f64();
-    let whole = there.completion.unwrap();
-    assert!((scored.unwrap() - whole.log_predictive).abs() < 1e-6);
-    assert_eq!(here.completion, Some(whole));
-    assert_eq!(
-        whole,
-        completion(&there.topics, &heldout, job.settings.seed, job.simd)
-    );
-    assert_eq!((here.topics, here.elbo), (there.topics.clone(), there.elbo));
-    assert!(there.topics.alpha[0] != there.topics.alpha[1]);
+    for learn_alpha in [LearnAlpha::Asymmetric, LearnAlpha::Hdp] {
+        let s = LdaSettings {
+            inference: Inference::Cvb0,
+            start: Start::Documents,
+            learn_alpha,
+            learn_eta: true,
+            passes: 2.0,
+            evaluations_per_pass: 2.0,
+            ..settings(3)
+        };
+        let job = LdaJob {
+            documents: &documents,
+            heldout: Some(&heldout),
+            scored: 40,
+            start: None,
+            settings: s,
+            simd: Simd::detect(),
+            data_hash: String::new(),
+        };
+        let clock = || 0.0;
+        let budget = || Budget::iterations(u64::MAX);
+        let (mut trace_here, mut trace_there): (Vec<Record>, Vec<Record>) = Default::default();
+        let mut control = Control::new(budget(), &clock, &mut trace_here);
+        let here = fit(&job, &mut control).unwrap().output.unwrap();
+        let shards = Box::new(Elsewhere(&documents, &heldout));
+        let mut control = Control::new(budget(), &clock, &mut trace_there);
+        let there = fit_on(&job, shards, &mut control).unwrap().output.unwrap();
+        assert_eq!(trace_here, trace_there);
+        let scored = trace_here.last().unwrap().fields["heldout_log_predictive"].as_f64();
+        let whole = there.completion.unwrap();
+        assert!((scored.unwrap() - whole.log_predictive).abs() < 1e-6);
+        assert_eq!(here.completion, Some(whole));
+        assert_eq!(
+            whole,
+            completion(&there.topics, &heldout, job.settings.seed, job.simd)
+        );
+        assert_eq!((here.topics, here.elbo), (there.topics.clone(), there.elbo));
+        assert!(there.topics.alpha[0] != there.topics.alpha[1]);
+    }
 }

@@ -40,8 +40,12 @@ impl Point {
     }
 }
 
-fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec<Point>) {
-    let mut numbers = permutation(seed, SAMPLE, 0, documents.len());
+fn sample(
+    documents: &dyn Documents,
+    topics: usize,
+    (seed, restart): (u64, u64),
+) -> (Vec<Bag>, Vec<Point>) {
+    let mut numbers = permutation(seed, SAMPLE, restart, documents.len());
     numbers.truncate(DOCUMENTS_A_TOPIC * topics);
     let bags = numbers.into_par_iter().map(|number| {
         let mut bag = Bag::new();
@@ -144,9 +148,9 @@ fn neighbourhoods(
     topics: usize,
     terms: usize,
     seeds: &[Seed],
-    seed: u64,
+    (seed, restart): (u64, u64),
 ) -> Vec<Vec<usize>> {
-    let mut stream = Stream::new(seed, CENTRES, 0, 0);
+    let mut stream = Stream::new(seed, CENTRES, restart, 0);
     let index = Index::of(points, terms);
     let mut distant = vec![1.0f64; points.len()];
     let mut centre = vec![0.0f32; terms];
@@ -180,13 +184,14 @@ fn neighbourhoods(
         .collect()
 }
 
-/// Returns initial topics. They have as many tokens in total as the documents.
+/// Returns initial topics. They have as many tokens in total as the documents. `seed` contains the seed and the number
+/// of the start.
 pub(crate) fn of_documents(
     documents: &dyn Documents,
     alpha: Vec<f64>,
     eta: f64,
     seeds: &[Seed],
-    seed: u64,
+    seed: (u64, u64),
 ) -> LdaGlobals {
     let (topics, terms) = (alpha.len(), documents.terms());
     let (bags, points) = sample(documents, topics, seed);

@@ -786,6 +786,10 @@ fn ways() -> Vec<LdaSettings> {
         ..collapsed.clone()
     });
     ways.push(LdaSettings {
+        learn_alpha: LearnAlpha::Hdp,
+        ..collapsed.clone()
+    });
+    ways.push(LdaSettings {
         seeds: vec![Seed {
             topic: 3,
             term: 5,

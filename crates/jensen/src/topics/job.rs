@@ -8,18 +8,17 @@ use jensen_conjugate::lda::{
 };
 use jensen_conjugate::temper::{Length, Temper};
 use jensen_math::simd::Simd;
-use jensen_math::sum::Moments;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
-use super::exemplars;
 use super::map::topic_map;
 use super::request::COOLING;
 use super::stored::{COMMAND, START, TopicsRun};
-use super::summary::{dead, in_use};
+use super::summary::{dead, found, in_use};
 use super::{
-    Coherence, Collection, PassSizes, TopicModel, TopicRow, TopicsCandidate, TopicsCourse,
-    TopicsSeconds, TopicsSummary, report_page, rows,
+    Coherence, Collection, PassSizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds,
+    TopicsSummary, report_page, rows,
 };
+use super::{candidates, exemplars};
 use crate::Error;
 use crate::job::{
     Around, Baseline, Done, Evidence, File, Finished, Job, Judgement, Need, Work, carry_out,
@@ -44,7 +43,7 @@ pub struct TopicsJob<'a> {
     collection: &'a Collection<'a>,
     run: TopicsRun,
     start: Option<&'a TopicModel>,
-    /// The settings for each number of topics, in ascending order.
+    /// The settings for each number of topics, in ascending order, and for each start of this number.
     settings: Vec<LdaSettings>,
     simd: Simd,
     open_seconds: f64,
@@ -59,8 +58,8 @@ pub struct TopicsMade {
     pub model: TopicModel,
     /// The summary of every topic.
     pub rows: Vec<TopicRow>,
-    /// The index of the chosen number of topics, followed by the results for all numbers. This field is `None` if there
-    /// was only one number.
+    /// The index of the chosen fit, followed by the results of all fits. This field is `None` if there was only one
+    /// number of topics and one start.
     pub candidates: Option<(usize, Vec<Ended>)>,
     /// The comparison with a model that has a single topic, or `None` if there is no baseline.
     pub baseline: Option<Baseline>,
@@ -97,7 +96,7 @@ pub fn fit_topics_on<'a>(
     shards: Option<Box<dyn Shards + 'a>>,
     around: Around<'_>,
 ) -> Result<Done<TopicsJob<'a>>, Error> {
-    let mut settings = run.flags.settings()?;
+    let mut settings = run.flags.settings_for(collection.train.len())?;
     for settings in &mut settings {
         let (words, tokens) = (collection.words(), collection.train.tokens());
         settings.seeds = run.flags.seeds(settings.topics, words, tokens)?;
@@ -120,7 +119,7 @@ pub fn fit_topics_on<'a>(
     }
     if settings.len() > 1 && shards.is_some() {
         return Err(Error::setting(
-            "several machines fit one number of topics at a time: replace the range by a number",
+            "several machines fit one number of topics from one start at a time: replace the range by a number",
         ));
     }
     let job = TopicsJob {
@@ -151,7 +150,7 @@ impl TopicsJob<'_> {
         &*self.collection.train
     }
 
-    /// Returns one job for each number of topics.
+    /// Returns one job for each number of topics and each start.
     fn jobs(&self) -> Vec<LdaJob<'_>> {
         let train = self.train();
         let job = |settings: &LdaSettings| LdaJob {
@@ -204,36 +203,6 @@ impl TopicsJob<'_> {
     /// Returns the settings of the chosen fit.
     fn chosen(&self, made: &TopicsMade) -> &LdaSettings {
         &self.settings[made.candidates.as_ref().map_or(0, |chosen| chosen.0)]
-    }
-
-    /// Returns the scores of all numbers of topics. The list is empty if there is only one number.
-    fn candidate_rows(&self, made: &TopicsMade) -> Vec<TopicsCandidate> {
-        let Some((chosen, ended)) = &made.candidates else {
-            return Vec::new();
-        };
-        let words = made
-            .fit
-            .completion
-            .map_or(0.0, |completion| completion.words as f64);
-        let best = ended.get(*chosen).map_or(&[][..], |best| &best.scores);
-        let rows = ended.iter().zip(&self.settings).enumerate();
-        rows.map(|(number, (ended, settings))| {
-            let pairs = ended.scores.iter().zip(best);
-            let differences: Vec<f64> = pairs.map(|(own, best)| own - best).collect();
-            let documents = differences.len() as f64;
-            let moments = Moments::of(&differences);
-            TopicsCandidate {
-                topics: settings.topics,
-                heldout_log_predictive: match ended.scores.is_empty() {
-                    true => f64::NAN,
-                    false => ended.scores.iter().sum::<f64>() / words,
-                },
-                difference: moments.mean() * documents / words,
-                difference_se: moments.standard_error() * documents / words,
-                chosen: number == *chosen,
-            }
-        })
-        .collect()
     }
 
     /// Returns the comparison with a model that has a single topic. The compared scores are those of the held-out
@@ -393,7 +362,13 @@ impl Job for TopicsJob<'_> {
         };
         let shares = made.output.fit.topics.shares();
         let (topics, used, dead) = (shares.len(), in_use(&shares), dead(&shares));
-        if FEWEST * used < topics as f64 {
+        if settings.learn_alpha == LearnAlpha::Hdp {
+            if found(&shares) == topics {
+                evidence.notes.push(format!(
+                    "all {topics} topics hold tokens, so the number of topics may be limited by --topics: raise it"
+                ));
+            }
+        } else if FEWEST * used < topics as f64 {
             let advice = match (settings.inference, &settings.temper) {
                 (Inference::Cvb0, _) => "use fewer topics, or more passes (--passes)",
                 (Inference::MeanField, Temper::None) => {
@@ -407,7 +382,9 @@ impl Job for TopicsJob<'_> {
             ));
         }
         if let Some((chosen, _)) = &made.output.candidates
-            && chosen + 1 == self.settings.len()
+            && let (first, last) = (&self.settings[0], &self.settings[self.settings.len() - 1])
+            && first.topics < last.topics
+            && self.settings[*chosen].topics == last.topics
         {
             evidence.notes.push(format!(
                 "the largest number of topics, {}, has the best held-out score, so a larger number may be better",
@@ -469,11 +446,24 @@ impl Job for TopicsJob<'_> {
             topics_in_use: in_use(&fit.topics.shares()),
             dead_topics: dead(&fit.topics.shares()),
             rests: fit.rests.clone(),
-            candidates: self.candidate_rows(&made.output),
+            candidates: match &made.output.candidates {
+                Some((chosen, ended)) => candidates::rows(
+                    &self.settings,
+                    *chosen,
+                    ended,
+                    completion.map_or(0, |c| c.words),
+                ),
+                None => Vec::new(),
+            },
             learned_alpha: match settings.learn_alpha {
                 LearnAlpha::Fixed => Vec::new(),
-                LearnAlpha::Symmetric | LearnAlpha::Asymmetric => fit.topics.alpha.clone(),
+                LearnAlpha::Symmetric | LearnAlpha::Asymmetric | LearnAlpha::Hdp => {
+                    fit.topics.alpha.clone()
+                }
             },
+            topics_found: (settings.learn_alpha == LearnAlpha::Hdp)
+                .then(|| found(&fit.topics.shares())),
+            concentrations: fit.concentrations,
         }
     }
 

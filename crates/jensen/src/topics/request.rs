@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use jensen_conjugate::lda::{Inference, LdaSettings, LearnAlpha, LocalRule, Seed, Start};
+use jensen_conjugate::lda::{
+    Inference, LdaSettings, LearnAlpha, LocalRule, STARTS, Seed, Start, passes_to_compare,
+};
 use jensen_conjugate::temper::Temper;
 use jensen_data::corpus::compressed;
 use jensen_math::simd::Simd;
@@ -49,8 +51,9 @@ pub struct TopicsRequest {
     /// [default: 0.01]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", value_parser = words::positive, requires = "seed_words", help_heading = "Model"))]
     pub seed_weight: Option<f64>,
-    /// Whether to learn alpha after the first pass: no, one number for all topics, or one for each [default: fixed]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric|asymmetric", value_parser = ["fixed", "symmetric", "asymmetric"], help_heading = "Model"))]
+    /// Whether to learn alpha after the first pass: no, one number for all topics, one for each, or one for each with
+    /// the prior of a hierarchical Dirichlet process, which uses at most --topics topics [default: fixed]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric|asymmetric|hdp", value_parser = ["fixed", "symmetric", "asymmetric", "hdp"], help_heading = "Model"))]
     pub learn_alpha: Option<String>,
     /// Whether to learn eta after the first pass: no, or one number for all words [default: fixed]
     #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric", value_parser = ["fixed", "symmetric"], help_heading = "Model"))]
@@ -77,7 +80,8 @@ pub struct TopicsRequest {
     /// [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
-    /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]
+    /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field; with a range of numbers
+    /// of topics, enough passes for 250 minibatches]
     #[cfg_attr(feature = "clap", arg(long, value_name = "P", value_parser = words::positive, help_heading = "Method"))]
     pub passes: Option<f64>,
     /// Documents of a minibatch [default: 100]
@@ -101,6 +105,11 @@ pub struct TopicsRequest {
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
     pub seed: Option<u64>,
+    /// Number of starts of each number of topics; the fit with the best held-out score is kept [default: 1, and 2 with
+    /// a range of numbers of topics]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Run"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starts: Option<u64>,
     /// Instruction set: auto, avx512, avx2 or scalar [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = words::simd_name, help_heading = "Run"))]
     pub simd: Option<String>,
@@ -140,7 +149,8 @@ impl TopicsRequest {
         Ok(named("inference", self.inference.as_deref())?.unwrap_or(default))
     }
 
-    /// Returns the settings of the fitting method for each number of topics, in ascending order.
+    /// Returns the settings of the fitting method for each number of topics, in ascending order, and for each start of
+    /// this number.
     ///
     /// # Errors
     /// Fails if a setting is invalid, or if the number of topics is missing.
@@ -148,10 +158,35 @@ impl TopicsRequest {
         let topics = self.topics.ok_or_else(|| {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")
         })?;
-        topics
-            .all()
-            .map(|topics| self.settings_of(topics))
-            .collect()
+        let usual = match topics.only() {
+            Some(_) => 1,
+            None => STARTS,
+        };
+        let starts = self.starts.unwrap_or(usual).max(1);
+        let mut all = Vec::new();
+        for topics in topics.all() {
+            let settings = self.settings_of(topics)?;
+            all.extend((0..starts).map(|restart| LdaSettings {
+                restart,
+                ..settings.clone()
+            }));
+        }
+        Ok(all)
+    }
+
+    /// Returns the settings of all fits to `documents` documents. If several numbers of topics are compared, their
+    /// default number of passes depends on the number of documents.
+    ///
+    /// # Errors
+    /// Fails for the same reasons as [`settings`](Self::settings).
+    pub(super) fn settings_for(&self, documents: usize) -> Result<Vec<LdaSettings>, Error> {
+        let mut all = self.settings()?;
+        let compares = all[0].topics != all[all.len() - 1].topics;
+        if compares && self.passes.is_none() {
+            let passes = passes_to_compare(documents, &all[0]);
+            all.iter_mut().for_each(|settings| settings.passes = passes);
+        }
+        Ok(all)
     }
 
     /// Returns the seed words of a fit, in a vocabulary of `words` with `tokens` tokens in all documents.
@@ -229,7 +264,7 @@ impl TopicsRequest {
         settings.learn_eta = match learn_eta.unwrap_or_default() {
             LearnAlpha::Fixed => false,
             LearnAlpha::Symmetric => true,
-            LearnAlpha::Asymmetric => {
+            LearnAlpha::Asymmetric | LearnAlpha::Hdp => {
                 return Err(Error::setting(
                     "Jensen learns eta as one number for all words: use --learn-eta symmetric",
                 ));

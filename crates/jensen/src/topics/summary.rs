@@ -39,6 +39,9 @@ pub struct TopicsCandidate {
     pub difference_se: f64,
     /// Whether this number was chosen.
     pub chosen: bool,
+    /// The score of each start in nats per word. `heldout_log_predictive` is the largest of these scores.
+    #[serde(default, deserialize_with = "nulls_are_nan")]
+    pub starts: Vec<f64>,
 }
 
 impl TopicsCandidate {
@@ -157,13 +160,20 @@ pub struct TopicsSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests: Vec<Rest>,
     /// The scores of all numbers of topics that the run compared, in ascending order of the number. The list is empty if
-    /// there was only one number.
+    /// there was only one number and one start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<TopicsCandidate>,
     /// The Dirichlet parameter of the topic proportions for each topic. The list is empty unless these parameters are
     /// learnt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_alpha: Vec<f64>,
+    /// The smallest number of topics that together hold 99 % of the tokens, if the fit learnt a hierarchical Dirichlet
+    /// process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topics_found: Option<usize>,
+    /// The posterior means of the concentrations α₀ and γ of the hierarchical Dirichlet process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concentrations: Option<[f64; 2]>,
 }
 
 /// Returns the effective number of topics in use, computed as the exponential of the entropy of `shares`. The shares
@@ -172,6 +182,23 @@ pub fn in_use(shares: &[f64]) -> f64 {
     let positive = shares.iter().filter(|share| **share > 0.0);
     (-positive.map(|share| share * share.ln()).sum::<f64>()).exp()
 }
+
+/// Returns the smallest number of topics whose shares sum to [`MOST_TOKENS`]. The shares must sum to 1.
+pub fn found(shares: &[f64]) -> usize {
+    let mut shares = shares.to_vec();
+    shares.sort_by(|a, b| b.total_cmp(a));
+    let mut sum = 0.0;
+    let below = shares.iter().take_while(|share| {
+        let goes_on = sum < MOST_TOKENS;
+        sum += **share;
+        goes_on
+    });
+    below.count()
+}
+
+/// The share of the tokens that the topics found by a hierarchical Dirichlet process hold. The topics beyond them are
+/// empty, or hold a few rare words.
+const MOST_TOKENS: f64 = 0.99;
 
 /// Returns the number of shares that are smaller than a tenth of an equal share.
 pub fn dead(shares: &[f64]) -> usize {
@@ -185,6 +212,12 @@ const DEAD: f64 = 0.1;
 /// Reads `null` as NaN, because numbers that are not finite are written as `null`.
 fn null_is_nan<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(json)?.unwrap_or(f64::NAN))
+}
+
+/// Reads `null` in a list as NaN.
+fn nulls_are_nan<'de, D: Deserializer<'de>>(json: D) -> Result<Vec<f64>, D::Error> {
+    let list = Vec::<Option<f64>>::deserialize(json)?;
+    Ok(list.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
 }
 
 /// Returns the summaries of the topics, sorted by decreasing proportion. Each summary contains the `count` most
