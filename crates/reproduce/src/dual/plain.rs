@@ -28,7 +28,7 @@ const DONE: f64 = 1e-4;
 const REPEATS: usize = 5;
 
 /// The duration, in seconds, above which a run is not repeated.
-const LONG: f64 = 30.0;
+const LONG: f64 = 15.0;
 
 const MOST: u64 = 5_000;
 
@@ -246,7 +246,13 @@ fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f6
     q
 }
 
-fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plain, Failure> {
+/// Minimises the dual by L-BFGS. The run ends within [`DONE`] of `best`, or after `limit` seconds.
+fn descend(
+    context: &Context<'_>,
+    model: &LatentModel,
+    best: f64,
+    limit: f64,
+) -> Result<Plain, Failure> {
     let begun = crate::now();
     let dual = Dual::of(model)?;
     let mut alpha: Vec<f64> = dual.curves.iter().map(|curve| curve.guess()).collect();
@@ -286,7 +292,7 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
         }
         (alpha, value, gradient) = (next, found, slopes);
         curve.push((begun.elapsed().as_secs_f64(), value));
-        if value <= best + DONE {
+        if value <= best + DONE || begun.elapsed().as_secs_f64() > limit {
             break;
         }
     }
@@ -326,10 +332,11 @@ fn ratio(of: &[f64], to: &[f64]) -> Ours {
 
 /// Splits the speed-up of the dual solver into the effects of the formulation, the method and the algebra.
 pub(super) fn formulation(context: &mut Context<'_>) -> Result<(), Failure> {
-    let limit = context.pick(20.0, 120.0);
-    let fields = super::fields::cases(context)?;
-    let processes = super::classification::cases(context)?;
-    for case in fields.iter().chain(&processes) {
+    let limit = context.pick(20.0, 60.0);
+    let mut cases = super::fields::cases(context)?;
+    cases.extend(super::classification::cases(context)?);
+    cases.sort_by_key(|case| case.table.rows());
+    for case in &cases {
         split(context, case, limit)?;
     }
     Ok(())
@@ -337,7 +344,7 @@ pub(super) fn formulation(context: &mut Context<'_>) -> Result<(), Failure> {
 
 /// Writes the times of four fits. They are Jensen's dual solver with the algebra of the model, the same solver with a
 /// dense covariance, the dual with plain L-BFGS, and the primal, which is also L-BFGS with dense algebra. `limit` is
-/// the maximum duration of the primal in seconds.
+/// the maximum duration of a run by L-BFGS in seconds.
 fn split(context: &mut Context<'_>, case: &Case, limit: f64) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
     let own = fixed(&model, case.proper)?;
@@ -367,7 +374,7 @@ fn split(context: &mut Context<'_>, case: &Case, limit: f64) -> Result<(), Failu
     let (plain, plain_times) = context.keep(&format!("{key}/plain"), |context| {
         context.say(format!("{}: the dual by plain L-BFGS", case.name));
         repeated(|| {
-            let plain = descend(context, &whole, bound)?;
+            let plain = descend(context, &whole, bound, limit)?;
             let seconds = plain.curve.last().map_or(0.0, |point| point.0);
             Ok((plain, seconds))
         })
@@ -375,7 +382,8 @@ fn split(context: &mut Context<'_>, case: &Case, limit: f64) -> Result<(), Failu
     let end = plain.curve.last().map_or(f64::INFINITY, |point| point.1);
     // The dual objective D decreases towards the bound, so its distance from the bound is positive.
     let missing = end - bound;
-    let unreached = (missing > DONE).then(|| format!("not reached: {missing:.1e} nats"));
+    let unreached =
+        (missing > DONE).then(|| format!("not reached in {limit} s: {missing:.1e} nats"));
     let measured = |ours: Ours| match &unreached {
         None => ours,
         Some(why) => Ours::none(why),
