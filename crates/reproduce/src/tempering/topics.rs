@@ -181,7 +181,7 @@ impl Subset {
             "AVI" => name == schedule(longest),
             own => name == own,
         };
-        self.names.is_empty() || self.names.iter().any(|own| named(&own))
+        self.names.is_empty() || self.names.iter().any(named)
     }
 }
 
