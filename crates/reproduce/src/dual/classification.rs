@@ -4,7 +4,6 @@ use jensen::data::{Cells, Column, Table};
 use jensen::latent::{LatentSpec, Solver, StoredPosterior, TableModel, outcome, posterior_at};
 use jensen::report::figure::{Axis, Figure, HeatMap, Series};
 
-use super::plain::split;
 use super::race::{Case, Folder, case, compare, fit, learning, numbers, request};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -48,23 +47,28 @@ const GP_SOLVERS: [Solver; 4] = [
 /// The solvers that support every design.
 pub(super) const SOLVERS: [Solver; 3] = [Solver::Dual, Solver::Primal, Solver::Opper];
 
-pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
-    let mut figure = Figure::new("Gaussian process classification");
+/// Returns the classifications of Ionosphere and of USPS by Gaussian processes.
+pub(super) fn cases(context: &Context<'_>) -> Result<[Case; 2], Failure> {
     let ionosphere = case(
         context,
         "Ionosphere",
         ionosphere(context)?,
         request("gp(rbf, lengthscale=2.7, variance=7.4)", "bernoulli", "V35"),
     )?;
-    let limit = context.pick(20.0, 40.0);
-    figure = figure.panel(compare(context, &ionosphere, &GP_SOLVERS, limit)?);
-    split(context, &ionosphere)?;
     let usps = case(
         context,
         "USPS 3 and 5",
         usps(context)?,
         request("gp(rbf, lengthscale=12, variance=20)", "bernoulli", "five"),
     )?;
+    Ok([ionosphere, usps])
+}
+
+pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
+    let mut figure = Figure::new("Gaussian process classification");
+    let [ionosphere, usps] = cases(context)?;
+    let limit = context.pick(20.0, 40.0);
+    figure = figure.panel(compare(context, &ionosphere, &GP_SOLVERS, limit)?);
     let limit = context.pick(30.0, 60.0);
     figure = figure.panel(compare(context, &usps, &GP_SOLVERS, limit)?);
     for case in [&ionosphere, &usps] {

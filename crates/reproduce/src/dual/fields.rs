@@ -6,7 +6,6 @@ use jensen::report::figure::{Axis, Chart, Figure, HeatMap, Series};
 use jensen::run::{Budget, Control};
 
 use super::classification::SOLVERS;
-use super::plain::split;
 use super::race::{Case, case, compare, fit, identity, learning, numbers, request};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -36,7 +35,14 @@ const PROPER: f64 = 1e-3;
 pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut figure = Figure::new("Gaussian Markov random fields");
     let limit = context.pick(20.0, 60.0);
+    for case in cases(context)? {
+        figure = figure.panel(compare(context, &case, &SOLVERS, limit)?);
+    }
+    context.figure("fields", &figure)
+}
 
+/// Returns the three fields at their learnt precisions. The function writes a row for each precision.
+pub(super) fn cases(context: &mut Context<'_>) -> Result<Vec<Case>, Failure> {
     let germany = Table::read(&context.data("germany-oral-cancer/oral.txt")?)?;
     let scotland = scotland(context)?;
     let tokyo = Table::read(&context.data("tokyo-rainfall/tokyo.rainfall.data")?)?;
@@ -68,7 +74,7 @@ pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
             "rw2(on=V1, cyclic, precision",
         ),
     ];
-    for (name, table, base, prior) in cases {
+    let learnt = cases.map(|(name, table, base, prior)| {
         let mut case = case(context, name, table, base)?;
         let theta = learnt_prior(context, &case, &format!("{prior}~10)"))?;
         let precision = theta.first().copied().unwrap_or(1.0);
@@ -77,10 +83,9 @@ pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
         })?;
         case.request.prior = format!("{prior}={precision})");
         case.proper = PROPER;
-        figure = figure.panel(compare(context, &case, &SOLVERS, limit)?);
-        split(context, &case)?;
-    }
-    context.figure("fields", &figure)
+        Ok(case)
+    });
+    learnt.into_iter().collect()
 }
 
 fn scotland(context: &Context<'_>) -> Result<Table, Failure> {

@@ -49,6 +49,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             run: fields::fields,
         },
         Piece {
+            name: "formulation",
+            about: "the speed-up of the dual split into the effects of formulation, method and algebra",
+            from: Scale::Quick,
+            run: plain::formulation,
+        },
+        Piece {
             name: "lgcp",
             about: "log-Gaussian Cox processes",
             from: Scale::Quick,

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use jensen::latent::{Covariance, Dense, Design, LatentModel, Solver, TableModel};
 use jensen::math::dense;
+use jensen::math::sum::Moments;
 use serde::{Deserialize, Serialize};
 
 use super::race::{Case, fixed, solved};
@@ -22,6 +23,12 @@ const MEMORY: usize = 10;
 
 /// The maximum distance of a finished run from the optimum, in nats. The other rows use the same distance.
 const DONE: f64 = 1e-4;
+
+/// The number of timed runs of a fit.
+const REPEATS: usize = 5;
+
+/// The duration, in seconds, above which a run is not repeated.
+const LONG: f64 = 15.0;
 
 const MOST: u64 = 5_000;
 
@@ -239,7 +246,13 @@ fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f6
     q
 }
 
-fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plain, Failure> {
+/// Minimises the dual by L-BFGS. The run ends within [`DONE`] of `best`, or after `limit` seconds.
+fn descend(
+    context: &Context<'_>,
+    model: &LatentModel,
+    best: f64,
+    limit: f64,
+) -> Result<Plain, Failure> {
     let begun = crate::now();
     let dual = Dual::of(model)?;
     let mut alpha: Vec<f64> = dual.curves.iter().map(|curve| curve.guess()).collect();
@@ -279,48 +292,142 @@ fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plai
         }
         (alpha, value, gradient) = (next, found, slopes);
         curve.push((begun.elapsed().as_secs_f64(), value));
-        if value <= best + DONE {
+        if value <= best + DONE || begun.elapsed().as_secs_f64() > limit {
             break;
         }
     }
     Ok(Plain { curve, evaluations })
 }
 
-/// Writes the rows that show how much of the dual solver's speed-up is due to the method and how much is due to the
-/// algebra. The rows contain the results of the dual with plain L-BFGS and of Jensen's solver with dense algebra.
-pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
+/// Runs a fit once without timing it, because the first run wakes threads and allocates pages. The function then runs
+/// it [`REPEATS`] times and returns the times in seconds. If the first run is [`LONG`], its time is the only one.
+fn repeated<T>(
+    mut run: impl FnMut() -> Result<(T, f64), Failure>,
+) -> Result<(T, Vec<f64>), Failure> {
+    let (found, first) = run()?;
+    if first > LONG {
+        return Ok((found, vec![first]));
+    }
+    let times: Result<Vec<f64>, Failure> = (0..REPEATS).map(|_| Ok(run()?.1)).collect();
+    Ok((found, times?))
+}
+
+/// Returns the ratio of two mean times. Its standard error follows from the relative errors of both means.
+fn ratio(of: &[f64], to: &[f64]) -> Ours {
+    let moments = |times: &[f64]| {
+        let moments = Moments::of(times);
+        let n = times.len() as f64;
+        (
+            moments.mean(),
+            (times.len() > 1).then(|| moments.variance() / n),
+        )
+    };
+    let ((a, va), (b, vb)) = (moments(of), moments(to));
+    let value = Ours::value(a / b).seeds(of.len().min(to.len()) as u64);
+    match va.zip(vb) {
+        Some((va, vb)) => value.se(a / b * (va / (a * a) + vb / (b * b)).sqrt()),
+        None => value,
+    }
+}
+
+/// Splits the speed-up of the dual solver into the effects of the formulation, the method and the algebra.
+pub(super) fn formulation(context: &mut Context<'_>) -> Result<(), Failure> {
+    let limit = context.pick(20.0, 60.0);
+    let mut cases = super::fields::cases(context)?;
+    cases.extend(super::classification::cases(context)?);
+    cases.sort_by_key(|case| case.table.rows());
+    for case in &cases {
+        split(context, case, limit)?;
+    }
+    Ok(())
+}
+
+/// Writes the times of four fits. They are Jensen's dual solver with the algebra of the model, the same solver with a
+/// dense covariance, the dual with plain L-BFGS, and the primal, which is also L-BFGS with dense algebra. `limit` is
+/// the maximum duration of a run by L-BFGS in seconds.
+fn split(context: &mut Context<'_>, case: &Case, limit: f64) -> Result<(), Failure> {
     let model = TableModel::new(&case.request, &case.table, &case.files)?;
-    let sparse = fixed(&model, case.proper)?;
-    let mut whole = sparse.clone();
-    whole.prior.covariance = Covariance::Dense(dense_prior(&sparse)?);
+    let own = fixed(&model, case.proper)?;
+    let mut whole = own.clone();
+    whole.prior.covariance = Covariance::Dense(dense_prior(&own)?);
     let key = case.name.replace(' ', "-");
-    let (bound, seconds, iterations) = context.keep(&format!("{key}/dense"), |context| {
-        context.say(format!("{}: the dual with dense algebra", case.name));
-        let (_, fit, seconds) = solved(context, &whole, Solver::Dual, 600.0)?;
-        Ok((fit.bound, seconds, fit.iterations))
-    })?;
     let name = |what: &str| format!("{}, {what}", case.name);
-    context.row(
-        What::new(name("dual with a dense covariance: seconds"), "s"),
-        |_| Ok(Ours::value(seconds).note(format!("{iterations} iterations"))),
-    )?;
-    let plain = context.keep(&format!("{key}/plain"), |context| {
+    let timed = |context: &mut Context<'_>, words: &str, model: &LatentModel| {
+        let short = words.replace(' ', "-");
+        let ((bound, iterations), times): ((f64, u64), Vec<f64>) =
+            context.keep(&format!("{key}/{short}"), |context| {
+                context.say(format!("{}: the dual {words}", case.name));
+                repeated(|| {
+                    let (_, fit, seconds) = solved(context, model, Solver::Dual, 600.0)?;
+                    Ok(((fit.bound, fit.iterations), seconds))
+                })
+            })?;
+        let what = What::new(name(&format!("dual {words}: seconds")), "s");
+        context.row(what, |_| {
+            let note = format!("{iterations} iterations; repeated runs");
+            Ok(Ours::mean_of(&times).note(note))
+        })?;
+        Ok::<_, Failure>((bound, times))
+    };
+    let (_, own_times) = timed(context, "with the algebra of the model", &own)?;
+    let (bound, dense_times) = timed(context, "with a dense covariance", &whole)?;
+    let (plain, plain_times) = context.keep(&format!("{key}/plain"), |context| {
         context.say(format!("{}: the dual by plain L-BFGS", case.name));
-        descend(context, &sparse, bound)
+        repeated(|| {
+            let plain = descend(context, &whole, bound, limit)?;
+            let seconds = plain.curve.last().map_or(0.0, |point| point.0);
+            Ok((plain, seconds))
+        })
     })?;
-    let (last, end) = plain.curve.last().copied().unwrap_or((0.0, f64::INFINITY));
+    let end = plain.curve.last().map_or(f64::INFINITY, |point| point.1);
+    // The dual objective D decreases towards the bound, so its distance from the bound is positive.
+    let missing = end - bound;
+    let unreached =
+        (missing > DONE).then(|| format!("not reached in {limit} s: {missing:.1e} nats"));
+    let measured = |ours: Ours| match &unreached {
+        None => ours,
+        Some(why) => Ours::none(why),
+    };
     let what = name("dual by plain L-BFGS: iterations to within 1e-4 nats");
     context.row(What::new(what, ""), |_| {
-        let note = format!(
-            "{last:.3} s with dense algebra, {} evaluations",
-            plain.evaluations
-        );
-        // The dual objective D decreases towards the bound, so its distance from the bound is positive.
-        let missing = end - bound;
-        Ok(match missing <= DONE {
-            true => Ours::value(plain.curve.len() as f64).note(note),
-            false => Ours::none(format!("not reached: {missing:.1e} nats; {note}")),
+        let note = format!("{} evaluations, dense algebra", plain.evaluations);
+        Ok(measured(Ours::value(plain.curve.len() as f64).note(note)))
+    })?;
+    let what = name("dual by plain L-BFGS: seconds to within 1e-4 nats");
+    context.row(What::new(what, "s"), |_| {
+        Ok(measured(
+            Ours::mean_of(&plain_times).note("dense algebra; repeated runs"),
+        ))
+    })?;
+    let what = name("times of the dual, dense covariance over the algebra of the model");
+    context.row(What::new(what, ""), |_| Ok(ratio(&dense_times, &own_times)))?;
+    let what =
+        name("times of the dual, plain L-BFGS over Jensen's solver, both with a dense covariance");
+    context.row(What::new(what, ""), |_| {
+        Ok(measured(ratio(&plain_times, &dense_times)))
+    })?;
+    let (reached, primal_times) = context.keep(&format!("{key}/primal-repeated"), |context| {
+        context.say(format!("{}: the primal", case.name));
+        repeated(|| {
+            let (curve, fit, seconds) = solved(context, &own, Solver::Primal, limit)?;
+            let end = (seconds, fit.bound);
+            let first = (curve.iter().copied().chain([end])).find(|at| at.1 >= bound - DONE);
+            let reached = first.is_some();
+            Ok((reached, first.map_or(seconds, |at| at.0)))
         })
+    })?;
+    let by_primal = |ours: Ours| match reached {
+        true => ours,
+        false => Ours::none(format!("not reached in {limit} s")),
+    };
+    let what = name("primal by L-BFGS: seconds to within 1e-4 nats");
+    context.row(What::new(what, "s"), |_| {
+        let note = "dense algebra; repeated runs";
+        Ok(by_primal(Ours::mean_of(&primal_times).note(note)))
+    })?;
+    let what = name("times by plain L-BFGS, primal over dual");
+    context.row(What::new(what, ""), |_| {
+        Ok(by_primal(measured(ratio(&primal_times, &plain_times))))
     })?;
     Ok(())
 }
@@ -328,6 +435,35 @@ pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failur
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_repeated_unless_they_are_long() {
+        let runs = |seconds: f64| {
+            let mut count = 0;
+            let (found, times) = repeated(|| {
+                count += 1;
+                Ok((count, seconds * f64::from(count)))
+            })
+            .unwrap();
+            (found, times, count)
+        };
+        // The first run is not timed.
+        assert_eq!(runs(1.0), (1, vec![2.0, 3.0, 4.0, 5.0, 6.0], 6));
+        assert_eq!(runs(31.0), (1, vec![31.0], 1));
+    }
+
+    #[test]
+    fn a_ratio_of_times_has_the_errors_of_both() {
+        let row = |of: &[f64], to: &[f64]| {
+            What::new("a", "").measured(ratio(of, to), crate::results::Scale::Quick)
+        };
+        // The means 6 and 2 have the standard errors 1 and 0.5, which are a sixth and a quarter of them.
+        let both = row(&[5.0, 7.0], &[1.5, 2.5]);
+        assert_eq!(both.ours, Some(3.0));
+        let expected = 3.0 * (1.0f64 / 36.0 + 1.0 / 16.0).sqrt();
+        assert!((both.se.unwrap() - expected).abs() < 1e-12, "{:?}", both.se);
+        assert_eq!(row(&[5.0], &[1.5, 2.5]).se, None);
+    }
 
     #[test]
     fn the_plain_dual_has_the_slopes_that_it_says() {

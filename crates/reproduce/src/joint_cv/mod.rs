@@ -6,10 +6,12 @@
 //! | `runs` | optimisation runs, and the ELBO of their iterates |
 //! | `variance` | Table 1, Figures 1 and 2 |
 //! | `traces` | Figures 3, 4, 6, 7 and 8 |
+//! | `printed` | the estimator as printed, on every task |
 //! | `times` | Table 3 |
 //! | `dropout` | Figure 5: the general form |
 
 mod dropout;
+mod printed;
 mod runs;
 mod tasks;
 mod times;
@@ -134,6 +136,42 @@ pub const EXPERIMENT: Experiment = Experiment {
             about: "Adam compared with SGD on MovieLens",
             from: Scale::Paper,
             run: traces::optimisers_movielens,
+        },
+        Piece {
+            name: "printed-sonar",
+            about: "the estimator as printed on Sonar, compared with naive, joint and joint-mean",
+            from: Scale::Paper,
+            run: printed::sonar,
+        },
+        Piece {
+            name: "printed-australian",
+            about: "the estimator as printed on Australian, compared with naive, joint and joint-mean",
+            from: Scale::Paper,
+            run: printed::australian,
+        },
+        Piece {
+            name: "printed-mnist",
+            about: "the estimator as printed on MNIST, compared with naive, joint and joint-mean",
+            from: Scale::Paper,
+            run: printed::mnist,
+        },
+        Piece {
+            name: "printed-ppca",
+            about: "the estimator as printed on PPCA, compared with naive, joint and joint-mean",
+            from: Scale::Paper,
+            run: printed::ppca,
+        },
+        Piece {
+            name: "printed-tennis",
+            about: "the estimator as printed on Tennis, compared with naive, joint and joint-mean",
+            from: Scale::Paper,
+            run: printed::tennis,
+        },
+        Piece {
+            name: "printed-movielens",
+            about: "the estimator as printed on MovieLens, compared with naive, joint and joint-mean",
+            from: Scale::Paper,
+            run: printed::movielens,
         },
         Piece {
             name: "table3-mnist",

@@ -147,11 +147,14 @@ fn seeds_of(method: &str, seeds: u64) -> u64 {
     if method == "inc" { 1 } else { seeds }
 }
 
-struct Lineup {
-    methods: Vec<(Method, Vec<f64>)>,
-    seeds: u64,
-    /// The name of the figure. The runs of the figure are stored under this name.
-    figure: &'static str,
+/// The methods of a figure with their step sizes.
+pub(super) struct Lineup {
+    pub(super) methods: Vec<(Method, Vec<f64>)>,
+    pub(super) seeds: u64,
+    /// The name under which the runs are stored.
+    pub(super) runs: &'static str,
+    /// The beginning of the names of the rows and of the file of the figure.
+    pub(super) names: [&'static str; 2],
 }
 
 impl Lineup {
@@ -163,7 +166,8 @@ impl Lineup {
                 .map(|method| (method, steps(task, method, scale).to_vec()))
                 .collect(),
             seeds: context.pick(1, task.seeds),
-            figure: "figure3",
+            runs: "figure3",
+            names: ["Figure 3", "figure3"],
         }
     }
 
@@ -182,7 +186,8 @@ impl Lineup {
         Self {
             methods: estimators.into_iter().map(method).collect(),
             seeds: 1,
-            figure: "figure7",
+            runs: "figure7",
+            names: ["Figure 7", "figure7"],
         }
     }
 
@@ -234,8 +239,8 @@ fn runs_of(
         &plans,
         |plan| {
             let (method, step) = (plan.method.name(), plan.step);
-            let figure = lineup.figure;
-            format!("{figure}-{}-{method}-{step:e}-{}", task.name, plan.seed)
+            let runs = lineup.runs;
+            format!("{runs}-{}-{method}-{step:e}-{}", task.name, plan.seed)
         },
         |plan| run(model, plan, &stopped),
     )?;
@@ -284,9 +289,19 @@ fn visible(bounds: &[Option<f64>], lowest: Option<f64>) -> Vec<Option<f64>> {
 
 fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
-    let model = (task.load)(context)?;
     let lineup = Lineup::best(context, task);
-    let all = runs_of(context, &model, task, &lineup)?;
+    drawn(context, task, &lineup)
+}
+
+/// Runs the methods of a lineup, draws their curves, and writes their rows.
+pub(super) fn drawn(
+    context: &mut Context<'_>,
+    task: &Task,
+    lineup: &Lineup,
+) -> Result<(), Failure> {
+    let name = task.name;
+    let model = (task.load)(context)?;
+    let all = runs_of(context, &model, task, lineup)?;
     let lowest = lowest(&all);
     let shown = |y: &[Option<f64>]| visible(y, lowest);
     let axis = || Axis::new("bound (nats)");
@@ -318,18 +333,20 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         .panel(iterations)
         .panel(seconds)
         .panel(steps);
-    context.figure(&format!("figure3-{}", name.to_lowercase()), &figure)?;
-    rows(context, task, &all)
+    let file = lineup.names[1];
+    context.figure(&format!("{file}-{}", name.to_lowercase()), &figure)?;
+    rows(context, task, lineup, &all)
 }
 
 fn rows(
     context: &mut Context<'_>,
     task: &Task,
+    lineup: &Lineup,
     all: &[(&'static str, Runs)],
 ) -> Result<(), Failure> {
-    let seeds = context.pick(1, task.seeds);
+    let (seeds, words) = (lineup.seeds, lineup.names[0]);
     for (name, runs) in all {
-        let what = format!("Figure 3, {}: final bound of {name}", task.name);
+        let what = format!("{words}, {}: final bound of {name}", task.name);
         context.row(What::new(what, "nats"), |_| Ok(final_bound(runs)))?;
     }
     let runs: BTreeMap<&str, &Runs> = all.iter().map(|(name, runs)| (*name, runs)).collect();
@@ -355,13 +372,13 @@ fn rows(
         let Some(other) = runs.get(name) else {
             continue;
         };
-        let what = format!("Figure 3, {}: {name} above naive at the end", task.name);
+        let what = format!("{words}, {}: {name} above naive at the end", task.name);
         context.row(What::new(what, "nats"), |_| {
             Ok(gap(other, naive).unwrap_or_else(|| Ours::none("every step size diverged")))
         })?;
         for (measure, of) in measures {
             let what = format!(
-                "Figure 3, {}: {measure} of naive over those in which {name} reaches its final bound",
+                "{words}, {}: {measure} of naive over those in which {name} reaches its final bound",
                 task.name
             );
             context.row(What::new(what, ""), |_| {

@@ -50,6 +50,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             run: topics::ap,
         },
         Piece {
+            name: "starts-ap",
+            about: "variational tempering on news from both starts and with the paper's log C",
+            from: Scale::Paper,
+            run: topics::starts,
+        },
+        Piece {
             name: "figure2-given",
             about: "held-out curves and temperatures, topics of the corpus of --corpus",
             from: Scale::Quick,

@@ -73,19 +73,29 @@ struct Run {
 /// Draws Figure 2 for the abstracts of papers.
 pub fn arxiv(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
-    experiment(context, &ARXIV, &[path], SourceSettings::default())
+    experiment(context, &ARXIV, &[path], SourceSettings::default(), ALL)
 }
 
 /// Draws Figure 2 for the news corpus. The third corpus of the paper is not available, so this public corpus is used
 /// instead.
 pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
+    news(context, ALL)
+}
+
+/// Runs variational tempering on the news corpus from both starts and with the paper's log C. The function also runs
+/// the methods with which the paper compares it.
+pub fn starts(context: &mut Context<'_>) -> Result<(), Failure> {
+    news(context, STARTS)
+}
+
+fn news(context: &mut Context<'_>, subset: Subset) -> Result<(), Failure> {
     let path = context.data("ap/ap.dat.gz")?;
     let settings = SourceSettings {
         format: Some(Format::Ldac),
         vocabulary: Some(context.data("ap/vocab.txt")?),
         ..SourceSettings::default()
     };
-    experiment(context, &AP, &[path], settings)
+    experiment(context, &AP, &[path], settings, subset)
 }
 
 const GIVEN: Experiment = Experiment {
@@ -97,7 +107,7 @@ const GIVEN: Experiment = Experiment {
 /// Draws Figure 2 for the corpus that the user passes to `--corpus`.
 pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     match context.corpus() {
-        Some(path) => experiment(context, &GIVEN, &[path], SourceSettings::default()),
+        Some(path) => experiment(context, &GIVEN, &[path], SourceSettings::default(), ALL),
         None => context.not_run(
             What::new("held-out log predictive of a given corpus", "nats/word"),
             "--corpus FILE names it: the UCI repository has 300 000 articles of the New York Times as docword.nytimes.txt.gz with \
@@ -112,7 +122,7 @@ pub(super) const DRAWS: usize = 100;
 fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String, Temper)> {
     let mut policies = vec![("SVI".to_owned(), Temper::None)];
     for passes in experiment.schedules[usize::from(scale == Scale::Paper)] {
-        policies.push((format!("AVI, {passes} passes"), Temper::anneal(passes)));
+        policies.push((schedule(passes), Temper::anneal(passes)));
     }
     let warm = GlobalTempering::default();
     let cold = GlobalTempering {
@@ -135,7 +145,7 @@ fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String
         ),
         ("LVT, cooled", cooled(local, experiment.cooling)),
         (COLD, Temper::Global(cold)),
-        ("VT, log C from draws", Temper::Global(published)),
+        (PUBLISHED, Temper::Global(published)),
     ];
     policies.extend(all.map(|(name, temper)| (name.to_owned(), temper)));
     policies
@@ -144,6 +154,40 @@ fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String
 /// The name of variational tempering that is run from both starts and keeps the better result.
 const WARM: &str = "VT, begun warm";
 const COLD: &str = "VT, begun cold";
+const PUBLISHED: &str = "VT, log C from draws";
+
+/// Some of the policies, and the name of their figure.
+#[derive(Clone, Copy)]
+struct Subset {
+    figure: &'static str,
+    /// The names of the policies without the length of a schedule. If the list is empty, all policies are run.
+    names: &'static [&'static str],
+}
+
+const ALL: Subset = Subset {
+    figure: "figure2",
+    names: &[],
+};
+
+const STARTS: Subset = Subset {
+    figure: "starts",
+    names: &["SVI", "AVI", WARM, "LVT", COLD, PUBLISHED],
+};
+
+impl Subset {
+    /// Returns whether the subset contains a policy. Of the schedules, a subset contains only the longest one.
+    fn contains(&self, name: &str, longest: f64) -> bool {
+        let named = |own: &&str| match *own {
+            "AVI" => name == schedule(longest),
+            own => name == own,
+        };
+        self.names.is_empty() || self.names.iter().any(named)
+    }
+}
+
+fn schedule(passes: f64) -> String {
+    format!("AVI, {passes} passes")
+}
 
 /// The number of minibatches between two updates of the temperature, as in the paper. In this reproduction, two updates
 /// are at most one pass apart.
@@ -181,29 +225,39 @@ fn experiment(
     experiment: &Experiment,
     paths: &[PathBuf],
     settings: SourceSettings,
+    subset: Subset,
 ) -> Result<(), Failure> {
     let corpus = corpus(context, experiment, paths, &settings)?;
     let seeds: u64 = context.pick(1, 3);
     // The runs are sorted by seed, so that a reproduction that was stopped has comparable results for all policies.
     let documents = CorpusDocuments::new(&corpus, Split::Train).len();
     let per_pass = documents.div_ceil(LdaSettings::new(TOPICS).batch) as u64;
+    let longest = experiment.schedules[usize::from(context.scale() == Scale::Paper)][2];
     let policies = policies(experiment, context.scale(), per_pass);
+    let policies: Vec<(usize, (String, Temper))> = policies
+        .into_iter()
+        .enumerate()
+        .filter(|(_, (name, _))| subset.contains(name, longest))
+        .collect();
     let mut runs: Vec<Vec<Run>> = policies.iter().map(|_| Vec::new()).collect();
     for seed in 0..seeds {
-        for (number, (name, temper)) in policies.iter().enumerate() {
+        for ((number, (name, temper)), runs) in policies.iter().zip(&mut runs) {
             let kept = format!("{}/{number}-{seed}", experiment.name);
-            runs[number].push(context.keep(&kept, |context| {
+            runs.push(context.keep(&kept, |context| {
                 context.say(format!("{}: {name}, seed {seed}", experiment.title));
                 run(context, &corpus, experiment, temper, seed)
             })?);
         }
     }
-    for ((name, _), of_policy) in policies.iter().zip(&runs) {
+    for ((_, (name, _)), of_policy) in policies.iter().zip(&runs) {
         let plain = (name != "SVI").then_some(runs[0].as_slice());
         rows(context, experiment, name, of_policy, plain)?;
     }
-    let names: Vec<&str> = policies.iter().map(|(name, _)| name.as_str()).collect();
-    let ends = [WARM, COLD].map(|end| names.iter().position(|name| *name == end));
+    let names: Vec<(usize, &str)> = policies
+        .iter()
+        .map(|(number, (name, _))| (*number, name.as_str()))
+        .collect();
+    let ends = [WARM, COLD].map(|end| names.iter().position(|(_, name)| *name == end));
     if let [Some(warm), Some(cold)] = ends {
         let pairs = runs[warm].iter().zip(&runs[cold]);
         let better: Vec<Run> = pairs
@@ -215,11 +269,11 @@ fn experiment(
         let plain = Some(runs[0].as_slice());
         rows(context, experiment, "VT", &better, plain)?;
         for end in [warm, cold] {
-            tempered_row(context, experiment, names[end], &runs[end])?;
+            tempered_row(context, experiment, names[end].1, &runs[end])?;
         }
     }
     let figure = figure(experiment, &names, &runs);
-    context.figure(&format!("figure2-{}", experiment.name), &figure)
+    context.figure(&format!("{}-{}", subset.figure, experiment.name), &figure)
 }
 
 pub(super) fn corpus(
@@ -312,20 +366,20 @@ fn tempered_row(
     Ok(())
 }
 
-fn figure(experiment: &Experiment, names: &[&str], runs: &[Vec<Run>]) -> Figure {
+fn figure(experiment: &Experiment, names: &[(usize, &str)], runs: &[Vec<Run>]) -> Figure {
     let mut scores = Chart::new(format!("{}: held-out log predictive", experiment.title))
         .x(Axis::new("passes"))
         .y(Axis::new("nats/word"));
     let mut temperatures = Chart::new("Temperature")
         .x(Axis::new("passes"))
         .y(Axis::new("T").log());
-    for (number, (name, runs)) in names.iter().zip(runs).enumerate() {
+    for (&(number, name), runs) in names.iter().zip(runs) {
         // A policy with a cooling phase has the same colour as the policy without it.
         let cooled = name.ends_with("cooled");
         let colour = if number >= 6 { number - 2 } else { number };
         let line = |curves: Vec<&[(f64, f64)]>, band: bool| {
             let (curve, range) = middle(&curves);
-            let line = Series::line((*name).to_owned(), curve).colour(colour);
+            let line = Series::line(name.to_owned(), curve).colour(colour);
             let line = if cooled { line.dashed() } else { line };
             if band && runs.len() > 1 {
                 line.band(range)
@@ -427,6 +481,14 @@ mod tests {
             .collect();
         assert_eq!(names[0], "SVI");
         assert_eq!(names.len(), 10);
+        let of = |subset: Subset| {
+            let longest = ARXIV.schedules[1][2];
+            let names = names.iter().filter(|name| subset.contains(name, longest));
+            names.map(String::as_str).collect::<Vec<_>>()
+        };
+        assert_eq!(of(ALL).len(), 10);
+        let starts = ["SVI", "AVI, 6.4 passes", WARM, "LVT", COLD, PUBLISHED];
+        assert_eq!(of(STARTS), starts);
         assert!(
             names
                 .iter()
