@@ -3,78 +3,28 @@
 //!
 //! The posterior of the hyperparameters x is proportional to e^h, where h is the sum of the bound and the log priors. In
 //! the [coordinates](crate::coordinate) of x, each prior is standard normal. With the Hessian at a mode,
-//! `x = mode + V Λ^(−½) z` makes the posterior approximately standard normal in z. For one or two hyperparameters, the
-//! rule is a grid. It contains the integer points z for which h is within a few nats of its maximum. For three to eight
+//! `x = mode + V Λ^(−½) z` makes the posterior approximately standard normal in z. For one to three hyperparameters,
+//! the rule is a grid. It contains the points z for which h is within a few nats of its maximum. For four to eight
 //! hyperparameters, the rule is a central composite design. The design is stretched along directions in which h falls
-//! slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue 2013). If h at the
-//! corners of a design differs from the sum over its axes, or if the product of the integrals along the axes differs from
-//! the integral by the design, a coarser grid replaces the design of three hyperparameters.
+//! slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue 2013). If the exploration finds
+//! a point that is higher than each mode, it starts again from the mode above this point.
 //!
 //! If there are several modes, each has its rule. The rule of mode k integrates e^h multiplied by the share of mode k,
 //! which is its normal approximation divided by the sum of the normal approximations of all modes. The shares add up to 1
 //! at each point, so overlapping rules count no region twice. The posterior of the latent variables is a mixture of the
 //! Gaussian posteriors that were fitted at the points.
 
-use std::collections::{BTreeMap, VecDeque};
-
-use jensen_math::constants::LOG_TWO_PI;
+use jensen_math::special::log_sum_exp_slice;
 use jensen_run::Control;
 
-use crate::density::Curve;
-use crate::frame::Frame;
-use crate::learn::{Mode, Surface, Watch};
-use crate::marginal::{Marginal, WeightedNodes, log_integral};
-use crate::modes::{Place, modes};
-use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm};
+use crate::learn::{Mode, Surface, Watch, climb};
+use crate::marginal::{Marginal, WeightedNodes};
+use crate::modes::{Place, log_shares, modes};
+use crate::rules::{Explored, Halt, LARGEST, explore};
+use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range};
 
-/// The grid ends this many nats below the mode. Half a per cent of the mass of a normal distribution lies beyond.
-pub(crate) const FALL: f64 = 5.0;
-
-const MOST: usize = 150;
-
-const GRID: usize = 2;
-
-/// The distance of neighbouring points of a coarse grid, in standard deviations. For a normal distribution, the trapezoidal
-/// rule then has an error of 2 exp(−2π²/1.5²) = 3e-4.
-const COARSE: f64 = 1.5;
-
-/// The largest number of hyperparameters for a coarse grid. In three dimensions such a grid has 33 points within 5 nats
-/// of the mode of a normal distribution, in four dimensions it has 89.
-const MOST_COARSE: usize = 3;
-
-/// Largest difference in nats between h at a corner and the sum over the axes for which the design is kept. A difference
-/// of half a nat changes the weight of a corner by a factor of 1.6.
-const AGREED: f64 = 0.5;
-
-/// Largest difference in nats between the evidence by the design and the product of the integrals along the axes for
-/// which the design is kept. It changes the posterior's mass by a tenth.
-const CLOSE: f64 = 0.1;
-
-const LARGEST: usize = 8;
-
-/// The radius of a design's points, divided by the square root of their dimension. INLA uses the same value.
-const RADIUS: f64 = 1.1;
-
-/// Smallest extent on one side of an axis. The extent also has this value if no fit on that side succeeds.
-const NARROW: f64 = 0.3;
-
-/// Largest number of steps on one side of an axis. All steps together cover four and a quarter standard deviations.
-const FARTHEST: usize = 3;
-
-/// Returns the approximate number of fits that the integration needs for this many hyperparameters. For a grid, the
-/// number is that of a normal posterior. For a design, it is the number of the design's points.
-pub fn points(dimensions: usize) -> usize {
-    let reach = (2.0 * FALL).sqrt() as i32;
-    let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
-    let count = |b: i32| (-reach..=reach).filter(|a| within(*a, b)).count();
-    match dimensions {
-        0 => 1,
-        1 => count(0),
-        GRID => (-reach..=reach).map(count).sum(),
-        n if n <= LARGEST => 1 + 2 * n + corners(n).len(),
-        _ => 1,
-    }
-}
+/// Largest number of times that the exploration starts again from a higher mode.
+const ROUNDS: usize = 5;
 
 /// A point of the integration rule for the hyperparameters' posterior.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,16 +81,12 @@ pub enum Kept {
     Many(usize),
     /// The time limit or a cancellation ended the exploration early.
     Stopped,
+    /// The posterior is higher at some points than at the mode, and no search from there ended at a mode.
+    Higher,
 }
 
-struct Visited {
-    x: Vec<f64>,
-    fit: Fit,
-    log_weight: f64,
-}
-
-/// Explores the posterior of the hyperparameters around its mode and fits the model at the points of the integration
-/// rule.
+/// Explores the posterior of the hyperparameters around its modes and fits the model at the points of the integration
+/// rules. If a mode is higher than the one at which the search ended, `learned` moves there.
 ///
 /// # Errors
 /// Returns the errors of [`fit`](crate::fit) at the mode of the hyperparameters' posterior.
@@ -148,7 +94,7 @@ pub fn integrate(
     prior: &dyn Prior,
     model: &LatentModel,
     settings: &LearnSettings,
-    learned: &Learned,
+    learned: &mut Learned,
     control: &Control<'_>,
 ) -> Result<Result<Integrated, Kept>, Error> {
     let dimensions = learned.x.len();
@@ -160,42 +106,63 @@ pub fn integrate(
     let Some((_, objective)) = surface.value(&learned.x, &warm)? else {
         return Ok(Err(Kept::Stopped));
     };
-    let first = Mode {
+    let mut known = vec![Mode {
         x: learned.x.clone(),
         objective,
         warm,
-    };
-    let Some(places) = modes(&surface, first)? else {
-        return Ok(Err(Kept::Stopped));
-    };
-    let mut explored = Vec::with_capacity(places.len());
-    for place in &places {
-        let Some(one) = explore(&surface, place)? else {
+    }];
+    for _ in 0..ROUNDS {
+        let Some(places) = modes(&surface, known)? else {
             return Ok(Err(Kept::Stopped));
         };
-        explored.push(one);
+        let each = (0..places.len()).map(|k| explore(&surface, &places, k));
+        match each.collect::<Result<Vec<Explored>, Halt>>() {
+            Ok(explored) => {
+                return Ok(match move_to_highest(&surface, &places, learned)? {
+                    true => Ok(mixed(&surface, &places, explored)?),
+                    false => Err(Kept::Stopped),
+                });
+            }
+            Err(Halt::Stopped) => return Ok(Err(Kept::Stopped)),
+            Err(Halt::Higher(x, warm)) => {
+                known = places.into_iter().map(|place| place.mode).collect();
+                match climb(&surface, x, &warm, |_| false) {
+                    Some(mode) => known.push(mode),
+                    None => return Ok(Err(Kept::Higher)),
+                }
+            }
+        }
     }
-    mixed(&surface, &places, explored).map(Ok)
+    Ok(Err(Kept::Higher))
 }
 
-fn explore(surface: &Surface<'_>, place: &Place) -> Result<Option<Explored>, Error> {
-    let Place { mode, frame } = place;
-    let Some((fit, top)) = surface.value(&mode.x, &mode.warm)? else {
-        return Ok(None);
+/// Moves the learnt hyperparameters to the highest mode, if the search ended at another. Returns whether the last fit was
+/// not stopped.
+fn move_to_highest(
+    surface: &Surface<'_>,
+    places: &[Place],
+    learned: &mut Learned,
+) -> Result<bool, Error> {
+    let highest = (places.iter().map(|place| &place.mode))
+        .max_by(|a, b| a.objective.total_cmp(&b.objective))
+        .filter(|mode| mode.x != learned.x);
+    let Some(mode) = highest else {
+        return Ok(true);
     };
-    Ok(match mode.x.len() <= GRID {
-        true => grid(surface, frame, fit, top, 1.0),
-        false => design(surface, frame, fit, top),
-    })
+    let Some(at) = surface.evaluate(&mode.x, Some(&mode.warm))? else {
+        return Ok(false);
+    };
+    let (theta, model) = surface.model_at(&mode.x)?;
+    learned.x.clone_from(&mode.x);
+    learned.theta = theta;
+    learned.likelihood = model.likelihood;
+    learned.fit = at.fit;
+    Ok(true)
 }
 
-/// Returns the logarithm of the share of each mode at x.
-fn log_shares(places: &[Place], x: &[f64]) -> Vec<f64> {
-    let logs: Vec<f64> = (places.iter())
-        .map(|place| place.mode.objective - 0.5 * place.frame.square_distance(x))
-        .collect();
-    let total = log_sum(logs.iter().copied());
-    logs.iter().map(|log| log - total).collect()
+fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
+    let all: Vec<f64> = weights.collect();
+    log_sum_exp_slice(&all)
 }
 
 fn mixed(
@@ -243,231 +210,5 @@ fn mixed(
         error: shares.iter().zip(errors).map(|(share, e)| share * e).sum(),
         marginals,
         parts,
-    })
-}
-
-struct Explored {
-    /// The points, with weights relative to the density at the mode and the volume of the frame.
-    visited: Vec<Visited>,
-    error: f64,
-    weighted_nodes: WeightedNodes,
-}
-
-fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
-    let all: Vec<f64> = weights.collect();
-    jensen_math::special::log_sum_exp_slice(&all)
-}
-
-/// Visits the grid of multiples of `step` from the mode outwards, and skips points at which the fit fails.
-fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64, step: f64) -> Option<Explored> {
-    let n = frame.mode.len();
-    let mut found: BTreeMap<Vec<i32>, Visited> = BTreeMap::new();
-    let mut open = VecDeque::from([vec![0; n]]);
-    found.insert(
-        vec![0; n],
-        Visited {
-            x: frame.mode.clone(),
-            fit,
-            log_weight: 0.0,
-        },
-    );
-    // Points just outside the grid support the interpolation. At some of them the fit fails.
-    let mut closed: BTreeMap<Vec<i32>, Option<f64>> = BTreeMap::new();
-    while let Some(from) = open.pop_front() {
-        for k in 0..n {
-            for side in [-1, 1] {
-                let mut point = from.clone();
-                point[k] += side;
-                if found.contains_key(&point) || closed.contains_key(&point) || found.len() >= MOST
-                {
-                    continue;
-                }
-                let z: Vec<f64> = point.iter().map(|z| step * f64::from(*z)).collect();
-                let x = frame.at(&z);
-                let warm = found[&from].fit.warm();
-                match surface.value(&x, &warm) {
-                    Ok(None) => return None,
-                    Ok(Some((fit, objective))) if objective - top > -FALL => {
-                        let log_weight = objective - top;
-                        found.insert(point.clone(), Visited { x, fit, log_weight });
-                        open.push_back(point);
-                    }
-                    Ok(Some((_, objective))) => {
-                        closed.insert(point, Some(objective - top));
-                    }
-                    Err(_) => {
-                        closed.insert(point, None);
-                    }
-                }
-            }
-        }
-    }
-    let total = log_sum(found.values().map(|v| v.log_weight));
-    // The second rule uses every other point with twice the weight.
-    let even = |point: &Vec<i32>| point.iter().sum::<i32>() % 2 == 0;
-    let half = log_sum(
-        found
-            .iter()
-            .filter(|(point, _)| even(point))
-            .map(|(_, v)| v.log_weight),
-    );
-    let error = (half + 2f64.ln() - total).abs();
-    let inside = found.iter().map(|(point, v)| (point.clone(), v.log_weight));
-    let known = |(point, log): (_, Option<f64>)| Some((point, log.filter(|log| log.is_finite())?));
-    let outside = closed.into_iter().filter_map(known).collect();
-    let weighted_nodes = WeightedNodes::of_grid(&inside.collect(), &outside, step);
-    let cell = n as f64 * step.ln();
-    found.values_mut().for_each(|v| v.log_weight += cell);
-    Some(Explored {
-        visited: found.into_values().collect(),
-        error,
-        weighted_nodes,
-    })
-}
-
-/// Returns the corners of a cube, as signs. For five to eight dimensions, the function returns only some of the
-/// corners, which form a design of resolution V. Such a design does not confound any two pairs of coordinates (Box and
-/// Hunter 1961).
-fn corners(n: usize) -> Vec<Vec<f64>> {
-    // The signs of the last coordinates are products of earlier ones.
-    let products: &[&[usize]] = match n {
-        5 => &[&[0, 1, 2, 3]],
-        6 => &[&[0, 1, 2, 3, 4]],
-        7 => &[&[0, 1, 2, 3, 4, 5]],
-        8 => &[&[0, 1, 2, 3], &[0, 1, 4, 5]],
-        _ => &[],
-    };
-    let own = n - products.len();
-    (0..1usize << own)
-        .map(|bits| {
-            let mut signs: Vec<f64> = (0..own)
-                .map(|k| if bits >> k & 1 == 1 { 1.0 } else { -1.0 })
-                .collect();
-            for product in products {
-                signs.push(product.iter().map(|k| signs[*k]).product());
-            }
-            signs
-        })
-        .collect()
-}
-
-struct Axis {
-    /// The extent of the posterior on either side, in standard deviations.
-    stretch: [f64; 2],
-    curve: Curve,
-}
-
-/// Explores an axis in both directions, up to the last step on each side. For a normal distribution, the log density
-/// falls by one nat over each of the first steps. Later steps are longer. Returns `None` if the run was stopped.
-fn axis(surface: &Surface<'_>, frame: &Frame, k: usize, warm: &Warm, top: f64) -> Option<Axis> {
-    let step = 2f64.sqrt();
-    let mut stretch = [NARROW; 2];
-    let mut falls = [Vec::new(), Vec::new()];
-    for (side, sign) in [-1.0, 1.0].into_iter().enumerate() {
-        while falls[side].len() < FARTHEST && falls[side].last().is_none_or(|fall| *fall < FALL) {
-            let mut z = vec![0.0; frame.mode.len()];
-            z[k] = sign * step * (falls[side].len() as f64 + 1.0);
-            match surface.value(&frame.at(&z), warm) {
-                Ok(None) => return None,
-                Ok(Some((_, objective))) => falls[side].push(top - objective),
-                Err(_) => break,
-            }
-        }
-        match falls[side].first() {
-            Some(fall) => stretch[side] = fall.max(1e-3).sqrt().recip().clamp(NARROW, 3.0),
-            None => falls[side].push(NARROW.powi(-2)),
-        }
-    }
-    let below = falls[0].iter().rev().map(|fall| -fall);
-    let above = falls[1].iter().map(|fall| -fall);
-    let values = below.chain([0.0]).chain(above).collect();
-    Some(Axis {
-        stretch,
-        curve: Curve::new(-step * falls[0].len() as f64, step, values),
-    })
-}
-
-/// Fits the model at the central composite design: the mode, both ends of each axis and the corners, all at one radius.
-fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
-    let n = frame.mode.len();
-    let warm = fit.warm();
-    let axes = (0..n)
-        .map(|k| axis(surface, frame, k, &warm, top))
-        .collect::<Option<Vec<Axis>>>()?;
-    let stretch: Vec<[f64; 2]> = axes.iter().map(|axis| axis.stretch).collect();
-    let radius = RADIUS * (n as f64).sqrt();
-    let mut nodes: Vec<Vec<f64>> = Vec::new();
-    for k in 0..n {
-        for side in [-radius, radius] {
-            let mut z = vec![0.0; n];
-            z[k] = side;
-            nodes.push(z);
-        }
-    }
-    let corners = corners(n);
-    let count = corners.len();
-    nodes.extend((corners.into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
-    // With these weights the design reproduces the mass and the variance of a standard normal distribution.
-    let share = (0.5 * radius * radius).exp() / (nodes.len() as f64 * RADIUS * RADIUS);
-    let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
-    let mut visited = vec![Visited {
-        x: frame.mode.clone(),
-        fit,
-        log_weight: (1.0 - 1.0 / (RADIUS * RADIUS)).ln()
-            + middle.iter().map(|m| m.ln()).sum::<f64>(),
-    }];
-    let mut known = Vec::new();
-    for node in nodes {
-        let (mut z, mut log_volume) = (node.clone(), 0.0);
-        for (k, z) in z.iter_mut().enumerate() {
-            let own = match *z {
-                z if z < 0.0 => stretch[k][0],
-                z if z > 0.0 => stretch[k][1],
-                _ => middle[k],
-            };
-            *z *= own;
-            log_volume += own.ln();
-        }
-        let x = frame.at(&z);
-        match surface.value(&x, &warm) {
-            Ok(None) => return None,
-            Ok(Some((fit, objective))) => {
-                if z.iter().all(|z| *z != 0.0) {
-                    known.push((z, objective - top));
-                }
-                visited.push(Visited {
-                    x,
-                    fit,
-                    log_weight: share.ln() + log_volume + objective - top,
-                });
-            }
-            // A point at which the fit fails has almost no mass.
-            Err(_) => {}
-        }
-    }
-    let curves: Vec<Curve> = axes.into_iter().map(|axis| axis.curve).collect();
-    let beyond_axes = |(z, log): &(Vec<f64>, f64)| {
-        let along: f64 = curves.iter().zip(z).map(|(curve, z)| curve.at(*z)[0]).sum();
-        // Differences far below the mode do not matter.
-        (log.max(-FALL) - along.max(-FALL)).abs()
-    };
-    let normal = 0.5 * n as f64 * LOG_TWO_PI;
-    for at in &mut visited {
-        at.log_weight += normal;
-    }
-    let total = log_sum(visited.iter().map(|v| v.log_weight));
-    // The second rule is the product of the integrals along the axes.
-    let error = (total - curves.iter().map(log_integral).sum::<f64>()).abs();
-    let agrees = known.len() == count && !known.iter().any(|c| beyond_axes(c) > AGREED);
-    if n <= MOST_COARSE && !(agrees && error < CLOSE) {
-        return grid(surface, frame, visited.swap_remove(0).fit, top, COARSE);
-    }
-    Some(Explored {
-        visited,
-        error,
-        weighted_nodes: WeightedNodes::of_axes(
-            &curves,
-            if known.len() == count { &known } else { &[] },
-        ),
     })
 }

@@ -17,6 +17,7 @@
 //! | `frame` | standard coordinates around a mode |
 //! | `modes` | other modes of the hyperparameters' posterior |
 //! | `integrate` | integration over hyperparameters |
+//! | `rules` | grids and designs around a mode |
 //! | `interpolant` | interpolation of scattered values |
 //! | `marginal` | marginal posteriors of hyperparameters |
 //! | `predict` | the posterior at new locations |
@@ -56,6 +57,7 @@ mod modes;
 mod predict;
 pub mod prior;
 mod readout;
+mod rules;
 mod site;
 mod solve;
 mod structure;
@@ -65,7 +67,7 @@ pub use density::{Curve, PriorDensity, Tail};
 pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, NO_NOISE, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
-pub use integrate::{Integrated, Kept, Point, integrate, points};
+pub use integrate::{Integrated, Kept, Point, integrate};
 pub use lattice::lattice;
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
@@ -76,6 +78,7 @@ pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};
 pub use predict::{draw, predict};
 pub use readout::{Move, Readout, read};
+pub use rules::points;
 pub use site::{Curve as SiteCurve, Site, SiteBound, Value as SiteValue, check_site};
 pub use solve::{fit, fit_sites};
 pub use structure::{

@@ -149,7 +149,7 @@ pub(crate) fn log_integral(axis: &Curve) -> f64 {
 }
 
 /// Returns the integer points whose coordinates are within a distance of a point's.
-fn around(point: &[i32], distance: i32) -> Vec<Vec<i32>> {
+pub(crate) fn around(point: &[i32], distance: i32) -> Vec<Vec<i32>> {
     point.iter().fold(vec![Vec::new()], |points, centre| {
         let longer = |start: &Vec<i32>| {
             let start = start.clone();

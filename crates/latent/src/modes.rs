@@ -1,10 +1,12 @@
 //! Finds other modes of the hyperparameters' posterior.
 
+use jensen_math::special::log_sum_exp_slice;
+
 use crate::Error;
 use crate::frame::{Frame, frame};
-use crate::integrate::FALL;
 use crate::learn::{Mode, Surface, climb};
 use crate::linear::kernels::dot;
+use crate::rules::FALL;
 
 /// Largest number of modes. A mixture of this many designs or grids is still affordable.
 const MOST: usize = 4;
@@ -25,21 +27,24 @@ pub(crate) struct Place {
 ///
 /// A mode that differs in several hyperparameters at once is not found if the posterior along each single one falls
 /// as expected.
-pub(crate) fn modes(surface: &Surface<'_>, first: Mode) -> Result<Option<Vec<Place>>, Error> {
-    let Some(around) = frame(surface, &first.x, &first.warm)? else {
-        return Ok(None);
-    };
-    let mut found = vec![Place {
-        mode: first,
-        frame: around,
-    }];
+pub(crate) fn modes(surface: &Surface<'_>, known: Vec<Mode>) -> Result<Option<Vec<Place>>, Error> {
+    let mut found = Vec::with_capacity(known.len());
+    for mode in known {
+        let Some(around) = frame(surface, &mode.x, &mode.warm)? else {
+            return Ok(None);
+        };
+        found.push(Place {
+            mode,
+            frame: around,
+        });
+    }
     let mut next = 0;
     while next < found.len() {
         for start in starts(surface, &found[next]) {
             let Some(start) = start else {
                 return Ok(None);
             };
-            if found.len() == MOST || is_known(&found, &start) {
+            if found.len() >= MOST || is_known(&found, &start) {
                 continue;
             }
             let warm = &found[next].mode.warm;
@@ -59,6 +64,15 @@ pub(crate) fn modes(surface: &Surface<'_>, first: Mode) -> Result<Option<Vec<Pla
     let top = (found.iter()).fold(f64::NEG_INFINITY, |top, p| top.max(p.mode.objective));
     found.retain(|place| place.mode.objective > top - FALL);
     Ok(Some(found))
+}
+
+/// Returns the logarithm of the share of each mode at x: its normal approximation divided by the sum over all modes.
+pub(crate) fn log_shares(places: &[Place], x: &[f64]) -> Vec<f64> {
+    let logs: Vec<f64> = (places.iter())
+        .map(|place| place.mode.objective - 0.5 * place.frame.square_distance(x))
+        .collect();
+    let total = log_sum_exp_slice(&logs);
+    logs.iter().map(|log| log - total).collect()
 }
 
 fn is_known(found: &[Place], x: &[f64]) -> bool {

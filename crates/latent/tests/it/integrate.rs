@@ -80,9 +80,9 @@ fn integrated(
     let clock = || 0.0;
     let mut silent = Silent;
     let mut control = Control::new(Budget::iterations(300), &clock, &mut silent);
-    let learned = learn(prior.prior(), model, settings, &identity(), &mut control).unwrap();
+    let mut learned = learn(prior.prior(), model, settings, &identity(), &mut control).unwrap();
     assert!(learned.status.is_converged(), "{}", learned.status);
-    let found = integrate(prior.prior(), model, settings, &learned, &control)
+    let found = integrate(prior.prior(), model, settings, &mut learned, &control)
         .unwrap()
         .unwrap();
     (learned, found)
@@ -579,4 +579,32 @@ fn log_normal(x: &[f64], y: &[f64], length: f64, noise: f64) -> f64 {
         log -= factor[i * n + i].ln() + 0.5 * white[i] * white[i];
     }
     log
+}
+
+/// A slow and a fast oscillation. The search with the default start ends at the lengthscale of the slow one, 20 nats below
+/// the mode at the lengthscale of the fast one, so the integration has to leave that mode.
+#[test]
+fn integration_leaves_a_mode_that_is_too_low() {
+    let n = 200;
+    let x: Vec<f64> = (0..n).map(|i| 0.025 * i as f64).collect();
+    let y: Vec<f64> = (x.iter().enumerate())
+        .map(|(i, x)| (1.2 * x).sin() + 0.4 * (9.0 * x + 0.3).sin() + 1.2 * (noise(i) - 0.5))
+        .collect();
+    let test_table = TestTable(BTreeMap::from([("x", x)]));
+    let prior = made("gp(rbf, on=x)", &test_table);
+    let model = model(&prior, Likelihood::gaussian(1.0), y);
+    let settings = LearnSettings {
+        likelihood: vec![(0, Likelihood::gaussian(1.0).prior_of(0).clone())],
+        priors: true,
+        ..LearnSettings::default()
+    };
+    let (learned, found) = integrated(&prior, &model, &settings);
+    assert!(learned.theta[1] < 0.4, "{:?}", learned.theta);
+    let ends = [0.05, 0.95].map(|p| found.marginals[1].quantile(p));
+    assert!(ends[0] > 0.15 && ends[1] < 0.4, "{ends:?}");
+    assert!(
+        found.evidence.is_finite() && found.error < 0.2,
+        "{}",
+        found.error
+    );
 }
