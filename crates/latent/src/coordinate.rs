@@ -53,6 +53,11 @@ impl Coordinate {
         self.scores.as_ref().map_or(u, |curve| curve.at(u)[0])
     }
 
+    /// Computes the derivative of the unconstrained coordinate of the range with respect to the coordinate.
+    pub(crate) fn stretch(&self, u: f64) -> f64 {
+        self.scores.as_ref().map_or(1.0, |curve| curve.at(u)[1])
+    }
+
     /// Maps a coordinate to the value.
     pub(crate) fn value(&self, u: f64) -> f64 {
         self.range.outward(self.unconstrained(u))
@@ -113,7 +118,7 @@ impl Coordinate {
 }
 
 /// Computes the unconstrained coordinate as a function of the normal score. Returns `None` if the density has no
-/// maximum in the places where priors are looked for.
+/// maximum where priors are looked for.
 fn scores(range: Range, density: &PriorDensity) -> Option<Curve> {
     let log = |x: f64| {
         let log = density.at(range.outward(x)).0 + range.slopes(x).0.ln();
@@ -222,8 +227,8 @@ mod tests {
             ),
             of(
                 PriorDensity::Gamma {
-                    shape: 1e-3,
-                    rate: 1e-3,
+                    shape: 0.5,
+                    rate: 2.0,
                 },
                 Range::Positive,
             ),
@@ -235,15 +240,13 @@ mod tests {
         for (k, coordinate) in coordinates().iter().enumerate() {
             for i in -24..=24 {
                 let u = 0.25 * f64::from(i) + 0.03;
-                // Correlations that round to 1 have no density.
-                if coordinate.value(u).abs() == 1.0 {
+                // The density of a correlation that is nearly 1 has no accurate digits.
+                if k == 3 && coordinate.value(u).abs() > 1.0 - 1e-9 {
                     continue;
                 }
                 let (log, slope) = coordinate.log_prior(u);
                 let normal = -0.5 * u * u - jensen_math::constants::HALF_LOG_TWO_PI;
-                // The gamma density of shape 0.001 has two regimes of a very different length.
-                let close = if k == 6 { 0.5 } else { 0.02 };
-                assert!((log - normal).abs() < close, "{k} at {u}: {log} {normal}");
+                assert!((log - normal).abs() < 0.02, "{k} at {u}: {log} {normal}");
                 let h = 1e-5;
                 let by_differences =
                     (coordinate.log_prior(u + h).0 - coordinate.log_prior(u - h).0) / (2.0 * h);

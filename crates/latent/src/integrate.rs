@@ -19,8 +19,8 @@ use jensen_run::Control;
 
 use crate::learn::{Mode, Surface, Watch, climb};
 use crate::marginal::{Marginal, WeightedNodes};
-use crate::modes::{Place, log_shares, modes};
-use crate::rules::{Explored, Halt, LARGEST, explore};
+use crate::modes::{Peak, log_shares, modes};
+use crate::rules::{Explored, HIGHER, Halt, LARGEST, explore};
 use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range};
 
 /// Largest number of times that the exploration starts again from a higher mode.
@@ -112,20 +112,20 @@ pub fn integrate(
         warm,
     }];
     for _ in 0..ROUNDS {
-        let Some(places) = modes(&surface, known)? else {
+        let Some(peaks) = modes(&surface, known)? else {
             return Ok(Err(Kept::Stopped));
         };
-        let each = (0..places.len()).map(|k| explore(&surface, &places, k));
+        let each = (0..peaks.len()).map(|k| explore(&surface, &peaks, k));
         match each.collect::<Result<Vec<Explored>, Halt>>() {
             Ok(explored) => {
-                return Ok(match move_to_highest(&surface, &places, learned)? {
-                    true => Ok(mixed(&surface, &places, explored)?),
+                return Ok(match move_to_highest(&surface, &peaks, learned)? {
+                    true => Ok(mixed(&surface, &peaks, explored)?),
                     false => Err(Kept::Stopped),
                 });
             }
             Err(Halt::Stopped) => return Ok(Err(Kept::Stopped)),
             Err(Halt::Higher(x, warm)) => {
-                known = places.into_iter().map(|place| place.mode).collect();
+                known = peaks.into_iter().map(|peak| peak.mode).collect();
                 match climb(&surface, x, &warm, |_| false) {
                     Some(mode) => known.push(mode),
                     None => return Ok(Err(Kept::Higher)),
@@ -136,16 +136,18 @@ pub fn integrate(
     Ok(Err(Kept::Higher))
 }
 
-/// Moves the learnt hyperparameters to the highest mode, if the search ended at another. Returns whether the last fit was
-/// not stopped.
+/// Moves the learnt hyperparameters to the highest mode, if it is clearly higher than the end of the search. Returns
+/// whether the last fit was not stopped.
 fn move_to_highest(
     surface: &Surface<'_>,
-    places: &[Place],
+    peaks: &[Peak],
     learned: &mut Learned,
 ) -> Result<bool, Error> {
-    let highest = (places.iter().map(|place| &place.mode))
+    let modes = || peaks.iter().map(|peak| &peak.mode);
+    let own = modes().find(|mode| mode.x == learned.x);
+    let highest = modes()
         .max_by(|a, b| a.objective.total_cmp(&b.objective))
-        .filter(|mode| mode.x != learned.x);
+        .filter(|mode| own.is_none_or(|own| mode.objective > own.objective + HIGHER));
     let Some(mode) = highest else {
         return Ok(true);
     };
@@ -167,25 +169,25 @@ fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
 
 fn mixed(
     surface: &Surface<'_>,
-    places: &[Place],
+    peaks: &[Peak],
     explored: Vec<Explored>,
 ) -> Result<Integrated, Error> {
     let mut visited = Vec::new();
     let mut whole = Vec::new();
     let mut errors = Vec::new();
     let mut parts = Vec::new();
-    for (k, (place, mut one)) in places.iter().zip(explored).enumerate() {
-        let scale = place.mode.objective + place.frame.log_volume;
+    for (k, (peak, mut one)) in peaks.iter().zip(explored).enumerate() {
+        let scale = peak.mode.objective + peak.frame.log_volume;
         let mut own = Vec::with_capacity(one.visited.len());
         for at in &mut one.visited {
-            at.log_weight += scale + log_shares(places, &at.x)[k];
+            at.log_weight += scale + log_shares(peaks, &at.x)[k];
             own.push(at.log_weight);
         }
         whole.push(log_sum(own.into_iter()));
         errors.push(one.error);
         visited.append(&mut one.visited);
-        let nodes = one.weighted_nodes.mapped(|z| place.frame.at(z));
-        let nodes = nodes.weighted(|x| log_shares(places, x)[k]);
+        let nodes = one.weighted_nodes.mapped(|z| peak.frame.at(z));
+        let nodes = nodes.weighted(|x| log_shares(peaks, x)[k]);
         parts.push(nodes.mapped(|x| surface.unconstrained(x)));
     }
     let evidence = log_sum(whole.iter().copied());

@@ -83,8 +83,8 @@ pub struct Learned {
     pub(crate) until: f64,
 }
 
-/// Largest change of a coordinate in one step: two standard deviations of the prior. Without priors, a positive
-/// parameter changes by a factor of up to e².
+/// Largest change of a coordinate in one step: two standard deviations of the prior. A positive parameter changes by a
+/// factor of at most e², because the fits are inaccurate where a variance is far too small.
 const LARGEST: f64 = 2.0;
 
 /// Largest number of steps from a point to another mode. Searches that converge take about ten steps.
@@ -440,9 +440,9 @@ struct Reached {
 }
 
 impl State {
-    /// Computes the quasi-Newton direction and the slope of the bound along this direction. Each coordinate of the
-    /// direction is limited to [`LARGEST`].
-    fn ascent(&mut self) -> (Vec<f64>, f64) {
+    /// Computes the quasi-Newton direction and the slope of the bound along this direction. The direction is limited so
+    /// that each coordinate, and each unconstrained coordinate, changes by at most [`LARGEST`].
+    fn ascent(&mut self, surface: &Surface<'_>) -> (Vec<f64>, f64) {
         let n = self.x.len();
         let mut direction: Vec<f64> = match self.inverse.is_empty() {
             true => {
@@ -459,7 +459,10 @@ impl State {
             direction = self.gradient.clone();
             self.inverse.clear();
         }
-        let longest = direction.iter().fold(0.0, |m: f64, d| m.max(d.abs()));
+        let stretches = (surface.coordinates.iter().zip(&self.x)).map(|(c, x)| c.stretch(*x));
+        let longest = (direction.iter().zip(stretches)).fold(0.0, |m: f64, (d, stretch)| {
+            m.max(d.abs() * stretch.max(1.0))
+        });
         if longest > LARGEST {
             direction.iter_mut().for_each(|d| *d *= LARGEST / longest);
         }
@@ -581,7 +584,7 @@ impl Algorithm for Search<'_> {
 
 impl Search<'_> {
     fn step_on(&mut self, state: &mut State, iteration: u64) -> Step {
-        let (direction, slope) = state.ascent();
+        let (direction, slope) = state.ascent(self.surface);
         let record = |search: &Self, state: &State| {
             Record::new(search.evaluations)
                 .with_elbo(state.bound, None)
@@ -675,7 +678,7 @@ pub(crate) fn climb(
         if is_known(&state.x) {
             return None;
         }
-        let (direction, slope) = state.ascent();
+        let (direction, slope) = state.ascent(search.surface);
         if search.settled(&state, slope).is_some() {
             return Some(Mode {
                 x: state.x,

@@ -15,7 +15,7 @@ const MOST: usize = 4;
 const SAME: f64 = 1.0;
 
 /// A mode with the standard coordinates around it.
-pub(crate) struct Place {
+pub(crate) struct Peak {
     pub mode: Mode,
     pub frame: Frame,
 }
@@ -27,13 +27,13 @@ pub(crate) struct Place {
 ///
 /// A mode that differs in several hyperparameters at once is not found if the posterior along each single one falls
 /// as expected.
-pub(crate) fn modes(surface: &Surface<'_>, known: Vec<Mode>) -> Result<Option<Vec<Place>>, Error> {
+pub(crate) fn modes(surface: &Surface<'_>, known: Vec<Mode>) -> Result<Option<Vec<Peak>>, Error> {
     let mut found = Vec::with_capacity(known.len());
     for mode in known {
         let Some(around) = frame(surface, &mode.x, &mode.warm)? else {
             return Ok(None);
         };
-        found.push(Place {
+        found.push(Peak {
             mode,
             frame: around,
         });
@@ -54,7 +54,7 @@ pub(crate) fn modes(surface: &Surface<'_>, known: Vec<Mode>) -> Result<Option<Ve
             let Some(around) = frame(surface, &mode.x, &mode.warm)? else {
                 return Ok(None);
             };
-            found.push(Place {
+            found.push(Peak {
                 mode,
                 frame: around,
             });
@@ -62,25 +62,25 @@ pub(crate) fn modes(surface: &Surface<'_>, known: Vec<Mode>) -> Result<Option<Ve
         next += 1;
     }
     let top = (found.iter()).fold(f64::NEG_INFINITY, |top, p| top.max(p.mode.objective));
-    found.retain(|place| place.mode.objective > top - FALL);
+    found.retain(|peak| peak.mode.objective > top - FALL);
     Ok(Some(found))
 }
 
 /// Returns the logarithm of the share of each mode at x: its normal approximation divided by the sum over all modes.
-pub(crate) fn log_shares(places: &[Place], x: &[f64]) -> Vec<f64> {
-    let logs: Vec<f64> = (places.iter())
-        .map(|place| place.mode.objective - 0.5 * place.frame.square_distance(x))
+pub(crate) fn log_shares(peaks: &[Peak], x: &[f64]) -> Vec<f64> {
+    let logs: Vec<f64> = (peaks.iter())
+        .map(|peak| peak.mode.objective - 0.5 * peak.frame.square_distance(x))
         .collect();
     let total = log_sum_exp_slice(&logs);
     logs.iter().map(|log| log - total).collect()
 }
 
-fn is_known(found: &[Place], x: &[f64]) -> bool {
-    (found.iter()).any(|place| place.frame.square_distance(x) < SAME * SAME)
+fn is_known(found: &[Peak], x: &[f64]) -> bool {
+    (found.iter()).any(|peak| peak.frame.square_distance(x) < SAME * SAME)
 }
 
 /// Returns points from which a climb may reach another mode. An element is `None` if the run was stopped.
-fn starts(surface: &Surface<'_>, from: &Place) -> Vec<Option<Vec<f64>>> {
+fn starts(surface: &Surface<'_>, from: &Peak) -> Vec<Option<Vec<f64>>> {
     let axes = &from.frame.axes;
     let n = from.mode.x.len();
     let mut starts = Vec::new();

@@ -9,7 +9,7 @@ use crate::density::Curve;
 use crate::frame::Frame;
 use crate::learn::Surface;
 use crate::marginal::{WeightedNodes, around, log_integral};
-use crate::modes::{Place, log_shares};
+use crate::modes::{Peak, log_shares};
 use crate::{Fit, Warm};
 
 /// The grid ends this many nats below the mode. Half a per cent of the mass of a normal distribution lies beyond.
@@ -28,7 +28,7 @@ const COARSE: f64 = 1.5;
 pub(crate) const LARGEST: usize = 8;
 
 /// A point is higher than a mode if the log posterior is larger by this many nats. Searches end closer to their mode.
-const HIGHER: f64 = 0.1;
+pub(crate) const HIGHER: f64 = 0.1;
 
 /// The radius of a design's points, divided by the square root of their dimension. INLA uses the same value.
 const RADIUS: f64 = 1.1;
@@ -88,7 +88,7 @@ pub(crate) enum Halt {
 /// An exploration around one of the modes.
 struct Explorer<'a> {
     surface: &'a Surface<'a>,
-    places: &'a [Place],
+    peaks: &'a [Peak],
     /// The number of the mode.
     own: usize,
     /// The log posterior at the mode.
@@ -97,12 +97,12 @@ struct Explorer<'a> {
 
 impl Explorer<'_> {
     fn frame(&self) -> &Frame {
-        &self.places[self.own].frame
+        &self.peaks[self.own].frame
     }
 
     /// Fits the model at a point and computes the log posterior relative to the mode. Returns `None` if the fit fails.
     fn value(&self, x: &[f64], warm: &Warm) -> Result<Option<(Fit, f64)>, Halt> {
-        let best = (self.places.iter()).fold(f64::NEG_INFINITY, |m, p| m.max(p.mode.objective));
+        let best = (self.peaks.iter()).fold(f64::NEG_INFINITY, |m, p| m.max(p.mode.objective));
         match self.surface.value(x, warm) {
             Ok(None) => Err(Halt::Stopped),
             Ok(Some((fit, objective))) if objective > best + HIGHER => {
@@ -116,15 +116,11 @@ impl Explorer<'_> {
 }
 
 /// Fits the model at the points of an integration rule around a mode.
-pub(crate) fn explore(
-    surface: &Surface<'_>,
-    places: &[Place],
-    own: usize,
-) -> Result<Explored, Halt> {
-    let mode = &places[own].mode;
+pub(crate) fn explore(surface: &Surface<'_>, peaks: &[Peak], own: usize) -> Result<Explored, Halt> {
+    let mode = &peaks[own].mode;
     let mut explorer = Explorer {
         surface,
-        places,
+        peaks,
         own,
         top: 0.0,
     };
@@ -172,8 +168,8 @@ fn grid(explorer: &Explorer<'_>, fit: Fit, step: f64) -> Result<Explored, Halt> 
                 let x = frame.at(&z);
                 let warm = found[&from].fit.warm();
                 let reached = explorer.value(&x, &warm)?;
-                // Another mode's rule integrates the places where its share is much larger.
-                let shared = |log: f64| log + log_shares(explorer.places, &x)[explorer.own];
+                // Another mode's rule integrates the regions where its share is much larger.
+                let shared = |log: f64| log + log_shares(explorer.peaks, &x)[explorer.own];
                 match reached {
                     Some((fit, log)) if shared(log) > -FALL => {
                         let log_weight = log;
