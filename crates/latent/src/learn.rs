@@ -1,12 +1,12 @@
 //! Learns hyperparameters by maximising the bound (empirical Bayes), or the sum of the bound and the log priors. The
-//! maximum of the sum is the posterior mode of the hyperparameters in these coordinates. The integration over
+//! maximum of the sum is the posterior mode of the hyperparameters in unconstrained coordinates. The integration over
 //! hyperparameters ([`integrate`](crate::integrate)) starts there.
 //!
 //! By the envelope theorem, the total derivative of the bound with respect to θ at the dual optimum equals the partial
 //! derivative. This partial derivative is computed by the chain rule from the fit's [`Sensitivity`](crate::Sensitivity)
-//! and the derivatives of the prior. Quasi-Newton steps (BFGS) move the parameters in coordinates in which each prior is
-//! standard normal. Without priors, the coordinates are logarithms of positive parameters, and logits of parameters
-//! between bounds. A line search on the bound limits each step. Every inner fit starts from the site parameters of the last accepted fit. Each restart begins at a randomly
+//! and the derivatives of the prior. Quasi-Newton steps (BFGS) move the parameters in unconstrained coordinates:
+//! logarithms of positive parameters, and logits of parameters between bounds. A line search on the bound limits each
+//! step. Every inner fit starts from the site parameters of the last accepted fit. Each restart begins at a randomly
 //! displaced starting point.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,6 @@ use jensen_run::{
     Silent, Snapshot, Status, Step, run,
 };
 
-use crate::coordinate::Coordinate;
 use crate::linear::kernels::dot;
 use crate::{
     Error, Fit, LatentModel, Likelihood, Parameter, Prior, PriorDensity, Range, Settings, Warm, fit,
@@ -34,7 +33,7 @@ pub struct LearnSettings {
     pub priors: bool,
     /// Number of additional starts after the first.
     pub restarts: u32,
-    /// Standard deviation of a restart's displacement from the starting values, in the coordinates of the search.
+    /// Standard deviation of a restart's displacement from the starting values, in unconstrained coordinates.
     pub spread: f64,
     /// A start ends when the estimated gain of the next step is less than this, in nats.
     pub tolerance: f64,
@@ -63,8 +62,7 @@ impl Default for LearnSettings {
 /// The learnt hyperparameters and the fit of the model at these values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// All parameters in the coordinates of the search: first the prior's parameters and then the likelihood's. The
-    /// coordinates are normal scores under the priors, or unconstrained coordinates without priors.
+    /// All parameters in unconstrained coordinates: first the prior's parameters and then the likelihood's.
     pub x: Vec<f64>,
     /// The prior's hyperparameters, in the order of [`Prior::parameters`].
     pub theta: Vec<f64>,
@@ -83,12 +81,8 @@ pub struct Learned {
     pub(crate) until: f64,
 }
 
-/// Largest change of a coordinate in one step: two standard deviations of the prior. A positive parameter changes by a
-/// factor of at most e², because the fits are inaccurate where a variance is far too small.
+/// Largest change of a coordinate in one step. For a positive parameter it is a factor of e².
 const LARGEST: f64 = 2.0;
-
-/// Largest number of steps from a point to another mode. Searches that converge take about ten steps.
-const CLIMB: usize = 40;
 
 #[derive(Clone, Debug, PartialEq)]
 struct State {
@@ -226,7 +220,6 @@ pub(crate) struct Surface<'a> {
     model: &'a LatentModel,
     pub settings: &'a LearnSettings,
     pub parameters: Vec<Parameter>,
-    coordinates: Vec<Coordinate>,
     pub watch: Watch<'a>,
 }
 
@@ -245,26 +238,18 @@ impl<'a> Surface<'a> {
             range: Range::Positive,
             density: density.clone(),
         }));
-        let of = |parameter| Coordinate::new(parameter, settings.priors);
         Self {
             prior,
             model,
             settings,
-            coordinates: parameters.iter().map(of).collect(),
             parameters,
             watch,
         }
     }
 
     fn values(&self, x: &[f64]) -> Vec<f64> {
-        let each = self.coordinates.iter().zip(x);
-        each.map(|(c, x)| c.value(*x)).collect()
-    }
-
-    /// Maps coordinates to the unconstrained coordinates of the ranges.
-    pub(crate) fn unconstrained(&self, x: &[f64]) -> Vec<f64> {
-        let each = self.coordinates.iter().zip(x);
-        each.map(|(c, x)| c.unconstrained(*x)).collect()
+        let each = self.parameters.iter().zip(x);
+        each.map(|(p, x)| p.range.outward(*x)).collect()
     }
 
     pub(crate) fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, LatentModel), Error> {
@@ -282,16 +267,24 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
-    /// Computes the log priors in the coordinates of x, and their derivatives. All are 0 if the priors are not part of
-    /// the objective.
-    fn log_priors(&self, x: &[f64]) -> (f64, Vec<f64>) {
-        let each = self.coordinates.iter().zip(x).map(|(c, x)| c.log_prior(*x));
-        let (logs, slopes): (Vec<f64>, _) = each.unzip();
-        (logs.into_iter().sum(), slopes)
+    /// Computes the log priors in the coordinates of x. The result is 0 if they are not part of the objective.
+    pub(crate) fn counted_prior(&self, x: &[f64]) -> f64 {
+        match self.settings.priors {
+            true => self.log_prior(x).0,
+            false => 0.0,
+        }
     }
 
-    pub(crate) fn log_prior(&self, x: &[f64]) -> f64 {
-        self.log_priors(x).0
+    fn log_prior(&self, x: &[f64]) -> (f64, Vec<f64>) {
+        let mut sum = 0.0;
+        let slopes = (self.parameters.iter().zip(x)).map(|(p, x)| {
+            let (value, (slope, growth)) = (p.range.outward(*x), p.range.slopes(*x));
+            let (log, by_value) = p.density.at(value);
+            sum += log + slope.ln();
+            by_value * slope + growth
+        });
+        let slopes = slopes.collect();
+        (sum, slopes)
     }
 
     /// Fits the model at x without derivatives and computes the objective there. Returns `None` if the fit was stopped.
@@ -303,7 +296,7 @@ impl<'a> Surface<'a> {
         else {
             return Ok(None);
         };
-        let objective = fit.bound + self.log_prior(x);
+        let objective = fit.bound + self.counted_prior(x);
         Ok(Some((fit, objective)))
     }
 
@@ -324,11 +317,14 @@ impl<'a> Surface<'a> {
         let mut gradient = self.prior.gradient(&theta, &model.prior, sensitivity);
         let own = self.settings.likelihood.iter();
         gradient.extend(own.map(|(at, _)| sensitivity.likelihood[*at]));
-        let (log, slopes) = self.log_priors(x);
-        let objective = fit.bound + log;
-        for (((g, c), x), slope) in (gradient.iter_mut().zip(&self.coordinates).zip(x)).zip(slopes)
-        {
-            *g = *g * c.slope(*x) + slope;
+        for ((g, p), x) in gradient.iter_mut().zip(&self.parameters).zip(x) {
+            *g *= p.range.slopes(*x).0;
+        }
+        let mut objective = fit.bound;
+        if self.settings.priors {
+            let (log, slopes) = self.log_prior(x);
+            objective += log;
+            gradient.iter_mut().zip(slopes).for_each(|(g, s)| *g += s);
         }
         if !(objective.is_finite() && gradient.iter().all(|g| g.is_finite())) {
             return Err(Error::Prior(
@@ -344,7 +340,7 @@ impl<'a> Surface<'a> {
 }
 
 struct Search<'a> {
-    surface: &'a Surface<'a>,
+    surface: Surface<'a>,
     evaluations: u64,
     error: Option<Error>,
     stopped: bool,
@@ -369,35 +365,27 @@ impl Search<'_> {
     /// Returns start number `k`. For k > 0, the starting values are displaced.
     fn start(&self, k: u64) -> Vec<f64> {
         let mut stream = Stream::new(self.settings().seed, Purpose::new("latent restarts"), k, 0);
-        (self
-            .surface
-            .parameters
-            .iter()
-            .zip(&self.surface.coordinates))
-        .map(|(p, coordinate)| {
-            // The displacement has a triangular distribution, which is bounded, with the given standard deviation.
-            let z = 6f64.sqrt() * (stream.uniform() + stream.uniform() - 1.0);
-            let shift = if k == 0 {
-                0.0
-            } else {
-                self.settings().spread * z
-            };
-            coordinate.of(p.start) + shift
-        })
-        .collect()
+        (self.surface.parameters.iter())
+            .map(|p| {
+                // The displacement has a triangular distribution, which is bounded, with the given standard deviation.
+                let z = 6f64.sqrt() * (stream.uniform() + stream.uniform() - 1.0);
+                let shift = if k == 0 {
+                    0.0
+                } else {
+                    self.settings().spread * z
+                };
+                p.range.inward(p.start) + shift
+            })
+            .collect()
     }
 
     fn begin(&mut self, k: u64) -> Result<State, Error> {
         let x = self.start(k);
-        self.begin_at(x, None)
-    }
-
-    fn begin_at(&mut self, x: Vec<f64>, warm: Option<&Warm>) -> Result<State, Error> {
         let Evaluated {
             fit,
             objective,
             gradient,
-        } = self.evaluate(&x, warm)?;
+        } = self.evaluate(&x, None)?;
         Ok(State {
             best: x.clone(),
             best_objective: objective,
@@ -440,9 +428,9 @@ struct Reached {
 }
 
 impl State {
-    /// Computes the quasi-Newton direction and the slope of the bound along this direction. The direction is limited so
-    /// that each coordinate, and each unconstrained coordinate, changes by at most [`LARGEST`].
-    fn ascent(&mut self, surface: &Surface<'_>) -> (Vec<f64>, f64) {
+    /// Computes the quasi-Newton direction and the slope of the bound along this direction. Each coordinate of the
+    /// direction is limited to [`LARGEST`].
+    fn ascent(&mut self) -> (Vec<f64>, f64) {
         let n = self.x.len();
         let mut direction: Vec<f64> = match self.inverse.is_empty() {
             true => {
@@ -459,10 +447,7 @@ impl State {
             direction = self.gradient.clone();
             self.inverse.clear();
         }
-        let stretches = (surface.coordinates.iter().zip(&self.x)).map(|(c, x)| c.stretch(*x));
-        let longest = (direction.iter().zip(stretches)).fold(0.0, |m: f64, (d, stretch)| {
-            m.max(d.abs() * stretch.max(1.0))
-        });
+        let longest = direction.iter().fold(0.0, |m: f64, d| m.max(d.abs()));
         if longest > LARGEST {
             direction.iter_mut().for_each(|d| *d *= LARGEST / longest);
         }
@@ -584,7 +569,7 @@ impl Algorithm for Search<'_> {
 
 impl Search<'_> {
     fn step_on(&mut self, state: &mut State, iteration: u64) -> Step {
-        let (direction, slope) = state.ascent(self.surface);
+        let (direction, slope) = state.ascent();
         let record = |search: &Self, state: &State| {
             Record::new(search.evaluations)
                 .with_elbo(state.bound, None)
@@ -652,46 +637,6 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     }
 }
 
-/// A mode of the hyperparameters' posterior.
-pub(crate) struct Mode {
-    pub x: Vec<f64>,
-    pub objective: f64,
-    pub warm: Warm,
-}
-
-/// Climbs from a point to a mode. Returns `None` if the climb ends early: it comes near a known mode (`is_known`), finds
-/// no mode within [`CLIMB`] steps, or is stopped.
-pub(crate) fn climb(
-    surface: &Surface<'_>,
-    from: Vec<f64>,
-    warm: &Warm,
-    is_known: impl Fn(&[f64]) -> bool,
-) -> Option<Mode> {
-    let mut search = Search {
-        surface,
-        evaluations: 0,
-        error: None,
-        stopped: false,
-    };
-    let mut state = search.begin_at(from, Some(warm)).ok()?;
-    for _ in 0..CLIMB {
-        if is_known(&state.x) {
-            return None;
-        }
-        let (direction, slope) = state.ascent(search.surface);
-        if search.settled(&state, slope).is_some() {
-            return Some(Mode {
-                x: state.x,
-                objective: state.objective,
-                warm: state.warm,
-            });
-        }
-        let reached = search.search(&state, &direction, slope)?;
-        state.move_to(reached);
-    }
-    None
-}
-
 /// Learns the hyperparameters of a prior, and the likelihood parameters that the settings list, by maximising the
 /// bound. If [`LearnSettings::priors`] is true, the objective also contains the log priors.
 ///
@@ -710,9 +655,8 @@ pub fn learn(
 ) -> Result<Learned, Error> {
     let began = control.clock.seconds();
     let watch = Watch::new(control);
-    let surface = Surface::new(prior, model, settings, watch);
     let mut search = Search {
-        surface: &surface,
+        surface: Surface::new(prior, model, settings, watch),
         evaluations: 0,
         error: None,
         stopped: false,
