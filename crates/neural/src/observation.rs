@@ -16,7 +16,7 @@ use crate::parts::{Part, Placed};
 pub struct Observation {
     /// Number of modelled values of a record.
     pub width: usize,
-    /// The distribution of the values, or of those that precede the values of `more`.
+    /// The distribution of all values, or of the first values if `more` describes the others.
     pub likelihood: Likelihood,
     /// The library size for records that are drawn or decoded without data. If it is given, the network models the
     /// means of counts as shares of a record's total. The density of a record is then that of independent counts with
@@ -316,8 +316,8 @@ impl Observation {
         }
     }
 
-    /// Returns the initial values of the biases of the heads, followed by those of the parameters of columns. Values
-    /// that the columns do not determine are 0.
+    /// Returns initial values: first of the biases of the heads, then of the parameters of columns. Values that the
+    /// columns do not determine are 0.
     pub(crate) fn start(&self, columns: &[Column]) -> Vec<Vec<f64>> {
         let widths = [self.heads(), self.widths(Likelihood::of_columns)].concat();
         let mut starts: Vec<Vec<f64>> = widths.iter().map(|(_, width)| vec![0.0; *width]).collect();

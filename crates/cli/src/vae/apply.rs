@@ -238,8 +238,8 @@ fn fill_gaps(row: &mut [f64], other: &[f64]) {
     gaps.for_each(|(x, other)| *x = *other);
 }
 
-/// Replaces means by the values of the data. With `impute` these are all values that are present, and otherwise those of
-/// columns that have no means, because the model conditions on them.
+/// Replaces means by the values of the data. With `impute`, every value that is present replaces its mean. Otherwise, only
+/// the given columns are filled in, because the model does not predict them.
 fn keep_present(
     rows: &Rows,
     model: &VaeModel,

@@ -22,7 +22,7 @@
 use jensen_math::special::digamma;
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
-/// Shape and rate of the priors of α₀ and γ. They are those of Teh, Jordan, Beal and Blei (2006, Section 6) for α₀.
+/// Shape and rate of the priors of α₀ and γ. Teh, Jordan, Beal and Blei (2006, Section 6) use the same prior of α₀.
 const PRIOR: [f64; 2] = [1.0, 1.0];
 
 /// The factors of the posterior of β, α₀ and γ during a fit.
