@@ -46,7 +46,7 @@ class Autoregression:
     names = ["ar1.variance", "ar1.rho", "likelihood.variance"]
     kinds = ["deviation", "correlation", "noise"]
     axes = [np.linspace(-16, 4, 81), np.linspace(-12, 12, 97), NOISE]
-    inner = [np.log, lambda rho: 2 * np.arctanh(rho), np.log]
+    inner = [np.log, lambda rho: 2 * np.arctanh(np.clip(rho, -1 + 1e-15, 1 - 1e-15)), np.log]
 
     def __init__(self, table):
         self.means, self.rows, self.within = sums(table, "t", 30)
@@ -68,7 +68,7 @@ class Map:
     names = ["bym2.precision", "bym2.phi", "likelihood.variance"]
     kinds = ["deviation", "share", "noise"]
     axes = [np.linspace(-4, 16, 81), np.linspace(-14, 14, 113), NOISE]
-    inner = [np.log, lambda share: np.log(share / (1 - share)), np.log]
+    inner = [np.log, lambda share: np.log(share / max(1 - share, 1e-16)), np.log]
     side = 6
 
     def __init__(self, table):

@@ -346,7 +346,7 @@ const BLACKBOX: [Layer; 43] = ordered(&[
     "linear_response",
 ]);
 
-const LATENT: [Layer; 9] = [
+const LATENT: [Layer; 10] = [
     Layer {
         modules: &["error"],
         may_use: &[],
@@ -362,6 +362,10 @@ const LATENT: [Layer; 9] = [
     Layer {
         modules: &["structure"],
         may_use: &["density", "error", "matrix"],
+    },
+    Layer {
+        modules: &["coordinate", "interpolant"],
+        may_use: &["density", "matrix", "structure"],
     },
     Layer {
         modules: &["fit"],
@@ -403,16 +407,21 @@ const LATENT: [Layer; 9] = [
     Layer {
         modules: &[
             "factors",
+            "frame",
             "integrate",
             "learn",
             "loo",
             "marginal",
+            "modes",
             "predict",
             "readout",
+            "rules",
             "tightness",
         ],
         may_use: &[
+            "coordinate",
             "density",
+            "interpolant",
             "lattice",
             "error",
             "matrix",

@@ -17,6 +17,7 @@ use jensen_run::{
     Silent, Snapshot, Status, Step, run,
 };
 
+use crate::coordinate::Coordinate;
 use crate::linear::kernels::dot;
 use crate::{
     Error, Fit, LatentModel, Likelihood, Parameter, Prior, PriorDensity, Range, Settings, Warm, fit,
@@ -81,8 +82,12 @@ pub struct Learned {
     pub(crate) until: f64,
 }
 
-/// Largest change of a coordinate in one step. For a positive parameter it is a factor of e².
+/// Largest change of an unconstrained coordinate in one step. For a positive parameter it is a factor of e². Larger steps
+/// lead to variances for which the fits are inaccurate.
 const LARGEST: f64 = 2.0;
+
+/// Largest number of steps from a point to another mode. Searches that converge take about ten steps.
+const CLIMB: usize = 40;
 
 #[derive(Clone, Debug, PartialEq)]
 struct State {
@@ -170,6 +175,11 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Returns whether the time limit has passed or the run was cancelled.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cancelled() || self.clock.seconds() >= self.until
+    }
+
     fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
     }
@@ -220,6 +230,7 @@ pub(crate) struct Surface<'a> {
     model: &'a LatentModel,
     pub settings: &'a LearnSettings,
     pub parameters: Vec<Parameter>,
+    coordinates: Vec<Coordinate>,
     pub watch: Watch<'a>,
 }
 
@@ -238,18 +249,41 @@ impl<'a> Surface<'a> {
             range: Range::Positive,
             density: density.clone(),
         }));
+        let of = |parameter| Coordinate::unconstrained_of(parameter, settings.priors);
         Self {
             prior,
             model,
             settings,
+            coordinates: parameters.iter().map(of).collect(),
             parameters,
             watch,
         }
     }
 
+    /// Returns the same surface in normal scores.
+    pub(crate) fn in_scores(self) -> Self {
+        let of = |parameter| Coordinate::score_of(parameter, self.settings.priors);
+        Self {
+            coordinates: self.parameters.iter().map(of).collect(),
+            ..self
+        }
+    }
+
+    /// Maps unconstrained coordinates of the ranges to coordinates.
+    pub(crate) fn scores(&self, unconstrained: &[f64]) -> Vec<f64> {
+        let each = self.coordinates.iter().zip(unconstrained);
+        each.map(|(c, x)| c.of(*x)).collect()
+    }
+
     fn values(&self, x: &[f64]) -> Vec<f64> {
-        let each = self.parameters.iter().zip(x);
-        each.map(|(p, x)| p.range.outward(*x)).collect()
+        let each = self.coordinates.iter().zip(x);
+        each.map(|(c, x)| c.value(*x)).collect()
+    }
+
+    /// Maps coordinates to the unconstrained coordinates of the ranges.
+    pub(crate) fn unconstrained(&self, x: &[f64]) -> Vec<f64> {
+        let each = self.coordinates.iter().zip(x);
+        each.map(|(c, x)| c.unconstrained(*x)).collect()
     }
 
     pub(crate) fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, LatentModel), Error> {
@@ -267,24 +301,16 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
-    /// Computes the log priors in the coordinates of x. The result is 0 if they are not part of the objective.
-    pub(crate) fn counted_prior(&self, x: &[f64]) -> f64 {
-        match self.settings.priors {
-            true => self.log_prior(x).0,
-            false => 0.0,
-        }
+    /// Computes the log priors in the coordinates of x, and their derivatives. All are 0 if the priors are not part of
+    /// the objective.
+    fn log_priors(&self, x: &[f64]) -> (f64, Vec<f64>) {
+        let each = self.coordinates.iter().zip(x).map(|(c, x)| c.log_prior(*x));
+        let (logs, slopes): (Vec<f64>, _) = each.unzip();
+        (logs.into_iter().sum(), slopes)
     }
 
-    fn log_prior(&self, x: &[f64]) -> (f64, Vec<f64>) {
-        let mut sum = 0.0;
-        let slopes = (self.parameters.iter().zip(x)).map(|(p, x)| {
-            let (value, (slope, growth)) = (p.range.outward(*x), p.range.slopes(*x));
-            let (log, by_value) = p.density.at(value);
-            sum += log + slope.ln();
-            by_value * slope + growth
-        });
-        let slopes = slopes.collect();
-        (sum, slopes)
+    pub(crate) fn log_prior(&self, x: &[f64]) -> f64 {
+        self.log_priors(x).0
     }
 
     /// Fits the model at x without derivatives and computes the objective there. Returns `None` if the fit was stopped.
@@ -296,7 +322,7 @@ impl<'a> Surface<'a> {
         else {
             return Ok(None);
         };
-        let objective = fit.bound + self.counted_prior(x);
+        let objective = fit.bound + self.log_prior(x);
         Ok(Some((fit, objective)))
     }
 
@@ -317,14 +343,11 @@ impl<'a> Surface<'a> {
         let mut gradient = self.prior.gradient(&theta, &model.prior, sensitivity);
         let own = self.settings.likelihood.iter();
         gradient.extend(own.map(|(at, _)| sensitivity.likelihood[*at]));
-        for ((g, p), x) in gradient.iter_mut().zip(&self.parameters).zip(x) {
-            *g *= p.range.slopes(*x).0;
-        }
-        let mut objective = fit.bound;
-        if self.settings.priors {
-            let (log, slopes) = self.log_prior(x);
-            objective += log;
-            gradient.iter_mut().zip(slopes).for_each(|(g, s)| *g += s);
+        let (log, slopes) = self.log_priors(x);
+        let objective = fit.bound + log;
+        for (((g, c), x), slope) in (gradient.iter_mut().zip(&self.coordinates).zip(x)).zip(slopes)
+        {
+            *g = *g * c.slope(*x) + slope;
         }
         if !(objective.is_finite() && gradient.iter().all(|g| g.is_finite())) {
             return Err(Error::Prior(
@@ -340,7 +363,7 @@ impl<'a> Surface<'a> {
 }
 
 struct Search<'a> {
-    surface: Surface<'a>,
+    surface: &'a Surface<'a>,
     evaluations: u64,
     error: Option<Error>,
     stopped: bool,
@@ -381,11 +404,15 @@ impl Search<'_> {
 
     fn begin(&mut self, k: u64) -> Result<State, Error> {
         let x = self.start(k);
+        self.begin_at(x, None)
+    }
+
+    fn begin_at(&mut self, x: Vec<f64>, warm: Option<&Warm>) -> Result<State, Error> {
         let Evaluated {
             fit,
             objective,
             gradient,
-        } = self.evaluate(&x, None)?;
+        } = self.evaluate(&x, warm)?;
         Ok(State {
             best: x.clone(),
             best_objective: objective,
@@ -428,9 +455,9 @@ struct Reached {
 }
 
 impl State {
-    /// Computes the quasi-Newton direction and the slope of the bound along this direction. Each coordinate of the
-    /// direction is limited to [`LARGEST`].
-    fn ascent(&mut self) -> (Vec<f64>, f64) {
+    /// Computes the quasi-Newton direction and the slope of the bound along this direction. The direction is limited so
+    /// that each coordinate, and each unconstrained coordinate, changes by at most [`LARGEST`].
+    fn ascent(&mut self, surface: &Surface<'_>) -> (Vec<f64>, f64) {
         let n = self.x.len();
         let mut direction: Vec<f64> = match self.inverse.is_empty() {
             true => {
@@ -447,7 +474,10 @@ impl State {
             direction = self.gradient.clone();
             self.inverse.clear();
         }
-        let longest = direction.iter().fold(0.0, |m: f64, d| m.max(d.abs()));
+        let stretches = (surface.coordinates.iter().zip(&self.x)).map(|(c, x)| c.stretch(*x));
+        let longest = (direction.iter().zip(stretches)).fold(0.0, |m: f64, (d, stretch)| {
+            m.max(d.abs() * stretch.max(1.0))
+        });
         if longest > LARGEST {
             direction.iter_mut().for_each(|d| *d *= LARGEST / longest);
         }
@@ -569,7 +599,7 @@ impl Algorithm for Search<'_> {
 
 impl Search<'_> {
     fn step_on(&mut self, state: &mut State, iteration: u64) -> Step {
-        let (direction, slope) = state.ascent();
+        let (direction, slope) = state.ascent(self.surface);
         let record = |search: &Self, state: &State| {
             Record::new(search.evaluations)
                 .with_elbo(state.bound, None)
@@ -637,6 +667,46 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     }
 }
 
+/// A mode of the hyperparameters' posterior.
+pub(crate) struct Mode {
+    pub x: Vec<f64>,
+    pub objective: f64,
+    pub warm: Warm,
+}
+
+/// Climbs from a point to a mode. Returns `None` if the climb ends early: it comes near a known mode (`is_known`), finds
+/// no mode within [`CLIMB`] steps, or is stopped.
+pub(crate) fn climb(
+    surface: &Surface<'_>,
+    from: Vec<f64>,
+    warm: &Warm,
+    is_known: impl Fn(&[f64]) -> bool,
+) -> Option<Mode> {
+    let mut search = Search {
+        surface,
+        evaluations: 0,
+        error: None,
+        stopped: false,
+    };
+    let mut state = search.begin_at(from, Some(warm)).ok()?;
+    for _ in 0..CLIMB {
+        if is_known(&state.x) {
+            return None;
+        }
+        let (direction, slope) = state.ascent(search.surface);
+        if search.settled(&state, slope).is_some() {
+            return Some(Mode {
+                x: state.x,
+                objective: state.objective,
+                warm: state.warm,
+            });
+        }
+        let reached = search.search(&state, &direction, slope)?;
+        state.move_to(reached);
+    }
+    None
+}
+
 /// Learns the hyperparameters of a prior, and the likelihood parameters that the settings list, by maximising the
 /// bound. If [`LearnSettings::priors`] is true, the objective also contains the log priors.
 ///
@@ -655,8 +725,9 @@ pub fn learn(
 ) -> Result<Learned, Error> {
     let began = control.clock.seconds();
     let watch = Watch::new(control);
+    let surface = Surface::new(prior, model, settings, watch);
     let mut search = Search {
-        surface: Surface::new(prior, model, settings, watch),
+        surface: &surface,
         evaluations: 0,
         error: None,
         stopped: false,

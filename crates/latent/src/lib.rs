@@ -12,8 +12,14 @@
 //! | `model` | prior, design, likelihood, bound and observations, and their checks |
 //! | `fit` | settings and results |
 //! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
+//! | `coordinate` | the coordinates of hyperparameters in searches |
 //! | `learn` | hyperparameters by maximising the bound |
+//! | `frame` | standard coordinates around a mode |
+//! | `modes` | other modes of the hyperparameters' posterior |
 //! | `integrate` | integration over hyperparameters |
+//! | `rules` | grids and designs around a mode |
+//! | `interpolant` | interpolation of scattered values |
+//! | `marginal` | marginal posteriors of hyperparameters |
 //! | `predict` | the posterior at new locations |
 //! | `readout` | latent variables in other units and from other origins |
 //! | `loo` | the prediction of each observation from the others |
@@ -31,11 +37,14 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+mod coordinate;
 mod density;
 mod error;
 mod factors;
 mod fit;
+mod frame;
 mod integrate;
+mod interpolant;
 mod lattice;
 mod learn;
 mod likelihood;
@@ -44,9 +53,11 @@ mod loo;
 mod marginal;
 mod matrix;
 mod model;
+mod modes;
 mod predict;
 pub mod prior;
 mod readout;
+mod rules;
 mod site;
 mod solve;
 mod structure;
@@ -56,7 +67,7 @@ pub use density::{Curve, PriorDensity, Tail};
 pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, NO_NOISE, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
-pub use integrate::{Integrated, Kept, Point, integrate, points};
+pub use integrate::{Integrated, Kept, Point, integrate};
 pub use lattice::lattice;
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
@@ -67,6 +78,7 @@ pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};
 pub use predict::{draw, predict};
 pub use readout::{Move, Readout, read};
+pub use rules::points;
 pub use site::{Curve as SiteCurve, Site, SiteBound, Value as SiteValue, check_site};
 pub use solve::{fit, fit_sites};
 pub use structure::{

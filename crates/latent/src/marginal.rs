@@ -1,24 +1,28 @@
 //! Marginal posteriors of hyperparameters. The log posterior is interpolated around its mode.
 //!
-//! For one hyperparameter, the log posterior is a cubic spline through the points of its grid and is linear beyond the
-//! ends. For two hyperparameters, splines run along the rows of the grid, and another spline interpolates between the
-//! rows. For a central composite design, it is a sum of splines, one for each standard coordinate (Martins, Simpson,
+//! On a grid, it is a cubic radial interpolant. For a central composite design, it is a sum of splines, one for each standard coordinate (Martins, Simpson,
 //! Lindgren and Rue 2013), plus products of coordinates. The products make the sum exact at the corners of the design.
 //! Weighted nodes with these densities then represent the posterior. At each node, a hyperparameter is a linear
 //! function of the coordinates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jensen_math::special::phi;
 
 use crate::density::Curve;
+use crate::interpolant::Interpolant;
 use crate::linear::kernels::dot;
 use crate::{Range, lattice};
 
+/// The distance of the nodes of a design, in standard deviations.
 const FINE: f64 = 0.25;
 
-/// Nodes extend this far beyond the outermost points, in standard coordinates.
-const BEYOND: f64 = 8.0;
+/// Between two points of a grid there are this many steps from node to node.
+const PARTS: i32 = 4;
+
+/// Outside a grid, which ends 5 nats below the mode, the log posterior is interpolated as if it were at most this many
+/// nats below the largest value. A thousandth of the largest density is left.
+const CLIFF: f64 = 7.0;
 
 /// Nodes end this many nats below the largest value. Less than a hundred-thousandth of the mass lies beyond.
 const DEEP: f64 = 14.0;
@@ -43,6 +47,13 @@ impl WeightedNodes {
         }
     }
 
+    /// Multiplies the weights by a factor with this logarithm.
+    pub(crate) fn weighted(self, log_factor: impl Fn(&[f64]) -> f64) -> Self {
+        let each = self.nodes.iter().zip(&self.weights);
+        let logs: Vec<f64> = each.map(|(z, w)| w.ln() + log_factor(z)).collect();
+        Self::new(self.nodes, &logs, self.spacing)
+    }
+
     fn new(nodes: Vec<Vec<f64>>, logs: &[f64], spacing: f64) -> Self {
         let total = jensen_math::special::log_sum_exp_slice(logs);
         Self {
@@ -52,61 +63,52 @@ impl WeightedNodes {
         }
     }
 
-    /// Builds the nodes from the log posterior at integer points in one or two coordinates, and from the log prior at
-    /// any point. Splines interpolate the log posterior. If there are too few points for splines, the points themselves
-    /// are the nodes. Beyond the grid, the log posterior is the smaller of two continuations: a straight line, and the
-    /// prior plus a straight-line continuation of the log likelihood. The second continuation is needed because a prior
-    /// may fall faster than a straight line.
+    /// Builds the nodes from the log posterior at the points of a grid and at their neighbours outside it. The keys are the
+    /// multiples of `step` in each coordinate. A cubic interpolant gives the log posterior at the nodes, which lie within a
+    /// step of the grid. If there are too few points for it, the points themselves are the nodes.
     pub(crate) fn of_grid(
-        values: &BTreeMap<Vec<i32>, f64>,
-        log_prior: impl Fn(&[f64]) -> f64,
+        grid: &BTreeMap<Vec<i32>, f64>,
+        outside: &BTreeMap<Vec<i32>, f64>,
+        step: f64,
     ) -> Self {
-        let coordinates =
-            |node: &Vec<i32>| -> Vec<f64> { node.iter().map(|z| f64::from(*z)).collect() };
-        let alone = (values.iter())
-            .map(|(node, log)| (node.clone(), log - log_prior(&coordinates(node))))
-            .collect();
-        let (Some(posterior), Some(likelihood)) = (surface(values), surface(&alone)) else {
-            let logs: Vec<f64> = values.values().copied().collect();
-            return Self::new(values.keys().map(coordinates).collect(), &logs, 1.0);
+        let position = |node: &Vec<i32>| node.iter().map(|z| f64::from(*z)).collect::<Vec<f64>>();
+        let scaled = |node: Vec<f64>| node.into_iter().map(|z| step * z).collect::<Vec<f64>>();
+        let top = grid.values().copied().fold(f64::NEG_INFINITY, f64::max);
+        // An interpolant overshoots beside a cliff.
+        let outside = (outside.iter()).map(|(node, log)| (position(node), log.max(top - CLIFF)));
+        let inside = grid.iter().map(|(node, log)| (position(node), *log));
+        let Some(interpolant) = Interpolant::new(inside.chain(outside).unzip()) else {
+            let nodes = grid.keys().map(|node| scaled(position(node))).collect();
+            let logs: Vec<f64> = grid.values().copied().collect();
+            return Self::new(nodes, &logs, step);
         };
-        let top = values.values().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (nodes, logs): (Vec<_>, Vec<_>) = (posterior.into_iter().zip(likelihood))
-            .map(|((z, log), (_, alone))| {
-                let log = log.min(alone + log_prior(&z));
-                (z, log)
-            })
-            .filter(|(_, log)| *log > top - DEEP)
-            .unzip();
-        Self::new(nodes, &logs, FINE)
+        let mut nodes: BTreeSet<Vec<i32>> = BTreeSet::new();
+        for node in grid.keys() {
+            let whole: Vec<i32> = node.iter().map(|z| z * PARTS).collect();
+            nodes.extend(around(&whole, PARTS));
+        }
+        let part = f64::from(PARTS);
+        let nodes: Vec<Vec<f64>> = (nodes.iter())
+            .map(|node| node.iter().map(|z| f64::from(*z) / part).collect())
+            .collect();
+        let logs: Vec<f64> = nodes.iter().map(|z| interpolant.at(z)).collect();
+        Self::new(nodes.into_iter().map(scaled).collect(), &logs, step / part)
     }
 
     /// Builds the nodes from the log posterior along each axis and from its values at the corners. The log posterior is
     /// modelled as a sum of functions of one coordinate each, and the corners correct this sum.
     pub(crate) fn of_axes(axes: &[Curve], corners: &[(Vec<f64>, f64)]) -> Self {
-        const STEP: f64 = 0.05;
         // The nodes and their cumulative shares, axis by axis.
-        let tables: Vec<Vec<(f64, f64)>> = axes
-            .iter()
+        let tables: Vec<Vec<(f64, f64)>> = (axes.iter())
             .map(|axis| {
-                let at = |k: i32| STEP * f64::from(k);
-                let all: Vec<i32> = (-400..=400).collect();
-                let top = all
-                    .iter()
-                    .map(|k| axis.at(at(*k))[0])
-                    .fold(f64::NEG_INFINITY, f64::max);
+                let mut table = along(axis);
+                let whole: f64 = table.iter().map(|(_, log)| log.exp()).sum();
                 let mut below = 0.0;
-                let mut table: Vec<(f64, f64)> = all
-                    .iter()
-                    .map(|k| (at(*k), axis.at(at(*k))[0] - top))
-                    .filter(|(_, log)| *log > -DEEP)
-                    .map(|(z, log)| {
-                        let share = log.exp();
-                        below += share;
-                        (z, below - 0.5 * share)
-                    })
-                    .collect();
-                table.iter_mut().for_each(|(_, share)| *share /= below);
+                for (_, log) in &mut table {
+                    let share = log.exp() / whole;
+                    below += share;
+                    *log = below - 0.5 * share;
+                }
                 table
             })
             .collect();
@@ -124,76 +126,37 @@ impl WeightedNodes {
     }
 }
 
-/// A spline along a row or a column of a plane. It does not rise beyond its ends.
-struct Slice {
-    curve: Curve,
-    ends: [f64; 2],
+/// The distance of the positions on an axis, in standard deviations.
+const STEP: f64 = 0.05;
+
+/// Evaluates a log density along an axis where it is within [`DEEP`] of its maximum.
+fn along(axis: &Curve) -> Vec<(f64, f64)> {
+    let positions = (-400..=400).map(|k| STEP * f64::from(k));
+    let all: Vec<(f64, f64)> = positions.map(|z| (z, axis.at(z)[0])).collect();
+    let top = all
+        .iter()
+        .map(|(_, log)| *log)
+        .fold(f64::NEG_INFINITY, f64::max);
+    all.into_iter()
+        .filter(|(_, log)| *log > top - DEEP)
+        .collect()
 }
 
-impl Slice {
-    fn new(points: &[(i32, f64)]) -> Option<Self> {
-        let run = longest(points);
-        Some(Self {
-            curve: spline(run)?,
-            ends: [f64::from(run[0].0), f64::from(run[run.len() - 1].0)],
-        })
-    }
-
-    fn at(&self, z: f64) -> f64 {
-        let end = self.curve.at(z.clamp(self.ends[0], self.ends[1]))[0];
-        self.curve.at(z)[0].min(if z < self.ends[0] || z > self.ends[1] {
-            end
-        } else {
-            f64::INFINITY
-        })
-    }
+/// Computes the logarithm of the integral of a density along an axis.
+pub(crate) fn log_integral(axis: &Curve) -> f64 {
+    let logs: Vec<f64> = along(axis).into_iter().map(|(_, log)| log).collect();
+    jensen_math::special::log_sum_exp_slice(&logs) + STEP.ln()
 }
 
-/// A function of two coordinates that interpolates values at integer points. Splines along the first coordinate are
-/// evaluated first, and their values are interpolated by splines along the second coordinate.
-struct Plane {
-    rows: Vec<(i32, Slice)>,
-}
-
-/// Computes a function on a fine grid, by splines through its values at integers. Returns `None` if there are too few
-/// values.
-fn surface(values: &BTreeMap<Vec<i32>, f64>) -> Option<Vec<(Vec<f64>, f64)>> {
-    let ends = |k: usize| fine(values.keys().map(move |node| node[k]));
-    let dimensions = values.keys().next().map_or(0, Vec::len);
-    if dimensions == 1 {
-        let line: Vec<_> = values.iter().map(|(node, log)| (node[0], *log)).collect();
-        let curve = Slice::new(&line)?;
-        return Some(ends(0).map(|z| (vec![z], curve.at(z))).collect());
-    }
-    let plane = Plane::new(values)?;
-    let mut all = Vec::new();
-    for z in ends(0) {
-        let column = plane.column(z)?;
-        all.extend(ends(1).map(|w| (vec![z, w], column.at(w))));
-    }
-    Some(all)
-}
-
-impl Plane {
-    fn new(values: &BTreeMap<Vec<i32>, f64>) -> Option<Self> {
-        let mut rows: BTreeMap<i32, Vec<(i32, f64)>> = BTreeMap::new();
-        for (node, log) in values {
-            let [first, second] = node.as_slice() else {
-                return None;
-            };
-            rows.entry(*second).or_default().push((*first, *log));
-        }
-        let rows: Vec<(i32, Slice)> = rows
-            .into_iter()
-            .filter_map(|(z, row)| Some((z, Slice::new(&row)?)))
-            .collect();
-        Some(Self { rows })
-    }
-
-    fn column(&self, z: f64) -> Option<Slice> {
-        let points: Vec<(i32, f64)> = self.rows.iter().map(|(w, row)| (*w, row.at(z))).collect();
-        Slice::new(&points)
-    }
+/// Returns the integer points whose coordinates are within a distance of a point's.
+pub(crate) fn around(point: &[i32], distance: i32) -> Vec<Vec<i32>> {
+    point.iter().fold(vec![Vec::new()], |points, centre| {
+        let longer = |start: &Vec<i32>| {
+            let start = start.clone();
+            (centre - distance..=centre + distance).map(move |z| [&start[..], &[z]].concat())
+        };
+        points.iter().flat_map(longer).collect()
+    })
 }
 
 /// The log posterior at the corners minus the sum over axes, as a sum of products of coordinates. The products vanish
@@ -278,38 +241,32 @@ fn inverse(table: &[(f64, f64)], share: f64) -> f64 {
     z0 + (z1 - z0) * (share - s0) / (s1 - s0)
 }
 
-fn longest(points: &[(i32, f64)]) -> &[(i32, f64)] {
-    (points.chunk_by(|a, b| a.0 + 1 == b.0))
-        .max_by_key(|run| run.len())
-        .unwrap_or_default()
-}
-
-/// Returns the spline through the longest run of adjacent points. Returns `None` if this run has fewer than three
-/// points.
-fn spline(points: &[(i32, f64)]) -> Option<Curve> {
-    let run = longest(points);
-    let values = run.iter().map(|(_, value)| *value).collect();
-    (run.len() > 2).then(|| Curve::new(f64::from(run[0].0), 1.0, values))
-}
-
-fn fine(whole: impl Iterator<Item = i32> + Clone) -> impl Iterator<Item = f64> {
-    let least = f64::from(whole.clone().min().unwrap_or(0)) - BEYOND;
-    let most = f64::from(whole.max().unwrap_or(0)) + BEYOND;
-    (0..)
-        .map(move |k| least + FINE * f64::from(k))
-        .take_while(move |z| *z <= most)
-}
-
 /// The posterior of a hyperparameter, represented as a mixture of normal distributions in the unconstrained coordinate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marginal {
     range: Range,
     weights: Vec<f64>,
     centres: Vec<f64>,
-    sd: f64,
+    sds: Vec<f64>,
 }
 
 impl Marginal {
+    /// Computes the mixture of marginals with these shares.
+    pub(crate) fn mixture(parts: Vec<(f64, Self)>, range: Range) -> Self {
+        let mut all = Self {
+            range,
+            weights: Vec::new(),
+            centres: Vec::new(),
+            sds: Vec::new(),
+        };
+        for (share, part) in parts {
+            all.weights.extend(part.weights.iter().map(|w| share * w));
+            all.centres.extend(part.centres);
+            all.sds.extend(part.sds);
+        }
+        all
+    }
+
     /// Computes the marginal of a coordinate that has these values at the weighted nodes. Normal kernels fill the gaps
     /// between nodes. The values are shrunk towards their mean to offset the variance that the kernels add.
     pub(crate) fn new(weighted_nodes: &WeightedNodes, values: Vec<f64>, range: Range) -> Self {
@@ -322,16 +279,15 @@ impl Marginal {
         Self {
             range,
             centres: values.iter().map(|x| mean + closer * (x - mean)).collect(),
+            sds: vec![kernel * sd; weights.len()],
             weights,
-            sd: kernel * sd,
         }
     }
 
     /// Computes the quantile at probability `p` on the natural scale.
     pub fn quantile(&self, p: f64) -> f64 {
-        let sds = vec![self.sd; self.centres.len()];
         self.range
-            .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
+            .outward(mixture_quantile(&self.weights, &self.centres, &self.sds, p))
     }
 
     /// Computes the mean and the standard deviation of the middle 99.9 % of the distribution on the natural scale. The

@@ -8,7 +8,7 @@
 
 use jensen_run::{Algorithm, Control};
 
-use crate::integrate::frame;
+use crate::frame::frame;
 use crate::learn::{Surface, Watch};
 use crate::linear::Geometry;
 use crate::linear::kernels::{dot, map, sum};
@@ -167,10 +167,10 @@ pub fn misplacement(
     let Some(at) = surface.evaluate(x, Some(&learned.fit.warm()))? else {
         return Ok(None);
     };
-    let Some(frame) = frame(&surface, x, &at.fit.warm())? else {
+    let Some(around) = frame(&surface, x, &at.fit.warm())? else {
         return Ok(None);
     };
-    let axes = &frame.axes;
+    let axes = &around.axes;
     let along: Vec<f64> = (0..x.len())
         .map(|k| dot(axes.col(k), &at.gradient))
         .collect();

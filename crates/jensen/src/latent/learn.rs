@@ -126,7 +126,6 @@ pub fn fit_table(
 fn point(theta: &[f64], likelihood: Likelihood, fit: &Fit) -> Point {
     Point {
         weight: 1.0,
-        x: Vec::new(),
         theta: theta.to_vec(),
         likelihood,
         fit: Fit {
@@ -168,11 +167,10 @@ fn learn_table(
         ..LearnSettings::default()
     };
     let began = control.clock.seconds();
-    let learned = jensen_latent::learn(model, &at_start, &settings, identity, control)?;
-    let mut points = vec![point(&learned.theta, learned.likelihood, &learned.fit)];
-    let (mut hyper, mut kept) = (None, None);
+    let mut learned = jensen_latent::learn(model, &at_start, &settings, identity, control)?;
+    let (mut hyper, mut kept, mut points) = (None, None, Vec::new());
     if learning.integrate && learned.status.is_converged() {
-        match integrate(model, &at_start, &settings, &learned, control)? {
+        match integrate(model, &at_start, &settings, &mut learned, control)? {
             Ok(found) => {
                 hyper = Some(Hyperposterior {
                     evidence: found.evidence,
@@ -184,6 +182,9 @@ fn learn_table(
             }
             Err(why) => kept = Some(why),
         }
+    }
+    if points.is_empty() {
+        points.push(point(&learned.theta, learned.likelihood, &learned.fit));
     }
     let misplaced = match learned.status.is_converged() {
         true => misplacement(model, &at_start, &settings, &learned, control)?,

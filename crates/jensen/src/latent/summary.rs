@@ -392,6 +392,13 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
             "Allow more time (--max-seconds), or choose --hyperparameters point.",
         ));
     }
+    if learnt.kept == Some(Kept::Higher) {
+        evidence.against.against(Reason::new(
+            "the posterior of the hyperparameters is higher elsewhere than at the end of the search: intervals are \
+             conditional on that end",
+            "Search from more starting values (--restarts 5), or start elsewhere (`name~value`).",
+        ));
+    }
     (looseness(made).into_iter())
         .chain(truncated(made))
         .chain(behind(made))

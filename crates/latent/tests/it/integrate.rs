@@ -80,9 +80,9 @@ fn integrated(
     let clock = || 0.0;
     let mut silent = Silent;
     let mut control = Control::new(Budget::iterations(300), &clock, &mut silent);
-    let learned = learn(prior.prior(), model, settings, &identity(), &mut control).unwrap();
+    let mut learned = learn(prior.prior(), model, settings, &identity(), &mut control).unwrap();
     assert!(learned.status.is_converged(), "{}", learned.status);
-    let found = integrate(prior.prior(), model, settings, &learned, &control)
+    let found = integrate(prior.prior(), model, settings, &mut learned, &control)
         .unwrap()
         .unwrap();
     (learned, found)
@@ -395,4 +395,216 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         let share = covered(groups, 300);
         assert!((share - 0.9).abs() < 0.045, "{groups} groups: {share}");
     }
+}
+
+/// Computes the mass below a value from the masses of evenly spaced logarithms.
+fn mass_below(points: &[(f64, f64)], value: f64) -> f64 {
+    let total: f64 = points.iter().map(|(_, mass)| mass).sum();
+    let half = 0.5 * (points[1].0 - points[0].0);
+    let share = |x: f64| ((value.ln() - (x - half)) / (2.0 * half)).clamp(0.0, 1.0);
+    points.iter().map(|(x, mass)| share(*x) * mass).sum::<f64>() / total
+}
+
+/// Compares the variances of rows, columns and noise of a table of 4 × 3 cells with quadrature. The sums of squares of
+/// rows, columns and residuals are independent, so the evidence has a closed form. With so few groups, the posteriors of
+/// the variances have long tails and are far from normal.
+#[test]
+fn three_hyperparameters_are_integrated_as_by_quadrature() {
+    let (rows, columns) = (4, 3);
+    let n = rows * columns;
+    let test_table = TestTable(BTreeMap::from([
+        ("row", (0..n).map(|i| (i / columns) as f64).collect()),
+        ("column", (0..n).map(|i| (i % columns) as f64).collect()),
+    ]));
+    for seed in [0, 100, 200] {
+        let shift = |i: usize| noise(seed + i) - 0.5;
+        let y: Vec<f64> = (0..n)
+            .map(|i| 2.0 * shift(i / columns) + shift(50 + i % columns) + 0.7 * shift(20 + i))
+            .collect();
+        let prior = made(
+            "intercept(variance=100) + iid(on=row) + iid(on=column)",
+            &test_table,
+        );
+        let model = model(&prior, Likelihood::gaussian(1.0), y.clone());
+        let density = Likelihood::gaussian(1.0).prior_of(0).clone();
+        let settings = LearnSettings {
+            likelihood: vec![(0, density.clone())],
+            priors: true,
+            ..LearnSettings::default()
+        };
+        let (_, found) = integrated(&prior, &model, &settings);
+
+        let mean = y.iter().sum::<f64>() / n as f64;
+        let of_rows: Vec<f64> = y
+            .chunks(columns)
+            .map(|r| r.iter().sum::<f64>() / 3.0)
+            .collect();
+        let of_columns: Vec<f64> = (0..columns)
+            .map(|c| (0..rows).map(|r| y[r * columns + c]).sum::<f64>() / 4.0)
+            .collect();
+        let squares = |means: &[f64]| means.iter().map(|m| (m - mean).powi(2)).sum::<f64>();
+        let between_rows = 3.0 * squares(&of_rows);
+        let between_columns = 4.0 * squares(&of_columns);
+        let rest =
+            y.iter().map(|y| (y - mean).powi(2)).sum::<f64>() - between_rows - between_columns;
+        let term = |count: f64, square: f64, variance: f64| {
+            -0.5 * (count * (2.0 * std::f64::consts::PI * variance).ln() + square / variance)
+        };
+        let step = 0.2;
+        let positions: Vec<f64> = (-110..30).map(|k| step * f64::from(k)).collect();
+        let log_prior: Vec<f64> = positions
+            .iter()
+            .map(|x| density.at(x.exp()).0 + x)
+            .collect();
+        let mut masses = vec![vec![0.0; positions.len()]; 3];
+        let mut total = 0.0;
+        for (c, noise) in positions.iter().enumerate() {
+            let within = noise.exp();
+            let alone = term(6.0, rest, within) + log_prior[c];
+            if within < 1e-4 {
+                continue;
+            }
+            for (a, row) in positions.iter().enumerate() {
+                let row_variance = within + 3.0 * row.exp();
+                let with_rows = alone + term(3.0, between_rows, row_variance) + log_prior[a];
+                for (b, column) in positions.iter().enumerate() {
+                    let column_variance = within + 4.0 * column.exp();
+                    let level = row_variance + column_variance - within + 1200.0;
+                    let log = with_rows
+                        + term(2.0, between_columns, column_variance)
+                        + term(1.0, n as f64 * mean * mean, level)
+                        + log_prior[b];
+                    let mass = step.powi(3) * log.exp();
+                    total += mass;
+                    for (k, at) in [a, b, c].into_iter().enumerate() {
+                        masses[k][at] += mass;
+                    }
+                }
+            }
+        }
+        assert!(
+            (found.evidence - total.ln()).abs() < 0.2,
+            "{seed}: {} {}",
+            found.evidence,
+            total.ln()
+        );
+        for (k, marginal) in found.marginals.iter().enumerate() {
+            let points: Vec<(f64, f64)> = positions
+                .iter()
+                .copied()
+                .zip(masses[k].iter().copied())
+                .collect();
+            for p in [0.05, 0.5, 0.95] {
+                let own = mass_below(&points, marginal.quantile(p));
+                assert!((own - p).abs() < 0.05, "{seed}, {k}, {p}: {own}");
+            }
+        }
+    }
+}
+
+/// Seven values that a smooth process with much noise explains as well as a rough process without noise. The lengthscale
+/// has two modes with a valley between them, as in Rasmussen and Williams (2006, figure 5.5).
+#[test]
+fn two_modes_have_their_shares() {
+    let x = [-4.8, -3.1, -1.9, -0.3, 1.2, 2.9, 4.6];
+    let y = [-1.1, 0.9, -0.4, 0.3, 1.3, 0.5, 1.9];
+    let test_table = TestTable(BTreeMap::from([("x", x.to_vec())]));
+    let prior = made(
+        "gp(rbf, on=x, variance=1, lengthscale~lognormal(1, 1.5))",
+        &test_table,
+    );
+    let model = model(&prior, Likelihood::gaussian(0.3), y.to_vec());
+    let density = jensen_latent::PriorDensity::LogNormal {
+        mean: -3.0,
+        sd: 2.5,
+    };
+    let settings = LearnSettings {
+        likelihood: vec![(0, density.clone())],
+        priors: true,
+        ..LearnSettings::default()
+    };
+    let (_, found) = integrated(&prior, &model, &settings);
+    let length_density = jensen_latent::PriorDensity::LogNormal { mean: 1.0, sd: 1.5 };
+    let step = 0.05;
+    let lengths: Vec<f64> = (-120..180).map(|k| step * f64::from(k)).collect();
+    let mut masses = Vec::new();
+    let mut total = 0.0;
+    for length in &lengths {
+        let mut own = 0.0;
+        for k in -300..80 {
+            let noise = step * f64::from(k);
+            let log = log_normal(&x, &y, length.exp(), noise.exp())
+                + density.at(noise.exp()).0
+                + noise
+                + length_density.at(length.exp()).0
+                + length;
+            own += step * step * log.exp();
+        }
+        total += own;
+        masses.push((*length, own));
+    }
+    assert!(
+        (found.evidence - total.ln()).abs() < 0.1,
+        "{} {}",
+        found.evidence,
+        total.ln()
+    );
+    for p in [0.05, 0.25, 0.5, 0.75, 0.95] {
+        let own = mass_below(&masses, found.marginals[0].quantile(p));
+        assert!((own - p).abs() < 0.02, "{p}: {own}");
+    }
+}
+
+/// Computes the log density of values of a process with unit variance by a Cholesky factorisation.
+fn log_normal(x: &[f64], y: &[f64], length: f64, noise: f64) -> f64 {
+    let n = x.len();
+    let mut factor = vec![0.0; n * n];
+    let mut white = vec![0.0; n];
+    let mut log = -0.5 * n as f64 * (2.0 * std::f64::consts::PI).ln();
+    for i in 0..n {
+        for j in 0..=i {
+            let mut left = (-0.5 * ((x[i] - x[j]) / length).powi(2)).exp();
+            left += if i == j { noise + 1e-10 } else { 0.0 };
+            left -= (0..j)
+                .map(|k| factor[i * n + k] * factor[j * n + k])
+                .sum::<f64>();
+            factor[i * n + j] = if i == j {
+                left.sqrt()
+            } else {
+                left / factor[j * n + j]
+            };
+        }
+        let explained: f64 = (0..i).map(|k| factor[i * n + k] * white[k]).sum();
+        white[i] = (y[i] - explained) / factor[i * n + i];
+        log -= factor[i * n + i].ln() + 0.5 * white[i] * white[i];
+    }
+    log
+}
+
+/// A slow and a fast oscillation. The search with the default start ends at the lengthscale of the slow one, 20 nats below
+/// the mode at the lengthscale of the fast one, so the integration has to leave that mode.
+#[test]
+fn integration_leaves_a_mode_that_is_too_low() {
+    let n = 200;
+    let x: Vec<f64> = (0..n).map(|i| 0.025 * i as f64).collect();
+    let y: Vec<f64> = (x.iter().enumerate())
+        .map(|(i, x)| (1.2 * x).sin() + 0.4 * (9.0 * x + 0.3).sin() + 1.2 * (noise(i) - 0.5))
+        .collect();
+    let test_table = TestTable(BTreeMap::from([("x", x)]));
+    let prior = made("gp(rbf, on=x)", &test_table);
+    let model = model(&prior, Likelihood::gaussian(1.0), y);
+    let settings = LearnSettings {
+        likelihood: vec![(0, Likelihood::gaussian(1.0).prior_of(0).clone())],
+        priors: true,
+        ..LearnSettings::default()
+    };
+    let (learned, found) = integrated(&prior, &model, &settings);
+    assert!(learned.theta[1] < 0.4, "{:?}", learned.theta);
+    let ends = [0.05, 0.95].map(|p| found.marginals[1].quantile(p));
+    assert!(ends[0] > 0.15 && ends[1] < 0.4, "{ends:?}");
+    assert!(
+        found.evidence.is_finite() && found.error < 0.2,
+        "{}",
+        found.error
+    );
 }
