@@ -854,6 +854,25 @@ def test_auto_encoders_of_words_and_given_columns():
     assert set(same.sample(100)[:, 0]) <= {0, 1, 2} and clone(same).get_params()["columns"] == {0: "categorical"}
 
 
+def test_auto_encoders_of_images():
+    # A square of 3 × 3 pixels lies anywhere in 10 × 8 pixels, and one pixel in fifty is flipped.
+    rng = np.random.default_rng(2)
+    pictures = np.zeros((700, 10, 8), dtype=bool)
+    for picture, row, column in zip(pictures, rng.integers(8, size=700), rng.integers(6, size=700)):
+        picture[row : row + 3, column : column + 3] = True
+    X = (pictures ^ (rng.random(pictures.shape) < 0.02)).reshape(700, -1).astype(float)
+    train, test = X[:400], X[400:]
+    settings = dict(decoder="bernoulli", hidden=(32,), activation="relu", optimizer="adam", learning_rate=0.003)
+    settings |= dict(max_iter=60, random_state=0)
+    dense = AutoEncoder(2, **settings).fit(train).score(test)
+    model = AutoEncoder(2, image=(10, 8), convolutions=(8, 16), **settings).fit(train)
+    assert model.score(test) > dense + 1
+    assert model.inverse_transform(model.transform(test)).shape == test.shape
+    assert clone(model).get_params()["convolutions"] == (8, 16)
+    with pytest.raises(ValueError, match="--image"):
+        AutoEncoder(2, convolutions=(8,), **settings).fit(train)
+
+
 def test_auto_encoders_with_heavy_tails():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(600, 1)) * [1.0, -1.0] + 0.3 * rng.standard_t(2, size=(600, 2))

@@ -8,7 +8,8 @@
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | [`layers`] | activations, dense layers, perceptrons |
+//! | [`layers`] | activations, layers, networks |
+//! | [`convolution`] | convolutional layers of images |
 //! | [`likelihood`] | distributions of the values of a record, one row each |
 //! | [`observation`] | the values of a record, the encoder's inputs for them, and their density |
 //! | [`parts`] | parts of a record with different distributions |
@@ -35,6 +36,7 @@
 
 pub mod autoencoder;
 pub mod bound;
+pub mod convolution;
 pub mod evaluate;
 pub mod expectation;
 mod forward;
@@ -59,11 +61,12 @@ pub use autoencoder::{
     ACTIVE_THRESHOLD, ActiveUnits, Autoencoder, AutoencoderError, Codes, LogMarginal, Samples,
 };
 pub use bound::{BoundGraph, Estimator};
+pub use convolution::{Convolutions, Grid};
 pub use evaluate::{BoundEstimate, BoundEvaluator};
 pub use expectation::{EmState, MonteCarloEm};
 pub use guide::{Amortisation, LocalDensity};
 pub use hmc::HmcSettings;
-pub use layers::{Activation, Perceptron, TensorSpec};
+pub use layers::{Activation, Layer, Network, TensorSpec};
 pub use likelihood::{Likelihood, OutOfDomain};
 pub use marginal::MarginalSettings;
 pub use model::{

@@ -6,8 +6,9 @@ use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
+use crate::convolution::Convolutions;
 use crate::forward::Forward;
-use crate::layers::{Activation, Perceptron, TensorSpec};
+use crate::layers::{Activation, Layer, Network, TensorSpec, dense_layers};
 use crate::likelihood::{Column, Likelihood, OutOfDomain};
 use crate::observation::Observation;
 use crate::parts::Part;
@@ -68,9 +69,12 @@ pub struct Architecture {
     pub observation: Observation,
     /// Number of latent values of a record.
     pub latent: usize,
-    /// Widths of the hidden layers of the encoder, in order from the data to the latent values.
+    /// The convolutional layers, which are the first layers of the encoder and the last layers of the decoder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convolutions: Option<Convolutions>,
+    /// Widths of the dense hidden layers of the encoder, in order from the data to the latent values.
     pub encoder: Vec<usize>,
-    /// Widths of the hidden layers of the decoder, in order from the latent values to the data.
+    /// Widths of the dense hidden layers of the decoder, in order from the latent values to the data.
     pub decoder: Vec<usize>,
     /// The activation function of the hidden layers.
     pub activation: Activation,
@@ -129,6 +133,7 @@ impl Architecture {
         Self {
             observation: Observation::new(width, likelihood),
             latent,
+            convolutions: None,
             encoder: vec![hidden],
             decoder: vec![hidden],
             activation: Activation::Tanh,
@@ -138,8 +143,8 @@ impl Architecture {
     /// Checks the architecture.
     ///
     /// # Errors
-    /// Fails if an extent is zero, if a record cannot be divided into groups, or if values other than counts have a
-    /// library size.
+    /// Fails if an extent is zero, if a record cannot be divided into groups, if values other than counts have a library
+    /// size, or if there are convolutional layers for records that are not images.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let error = |text: String| Err(ArchitectureError(text));
         let observation = &self.observation;
@@ -152,6 +157,20 @@ impl Architecture {
         }
         if self.encoder.iter().chain(&self.decoder).any(|&n| n == 0) {
             return error("a hidden layer needs at least one unit".to_owned());
+        }
+        if let Some(convolutions) = &self.convolutions {
+            convolutions.check().map_err(ArchitectureError)?;
+            let pixels = convolutions.image.len();
+            let heads = observation.heads();
+            if observation.width != pixels || heads.iter().any(|(_, width)| *width != pixels) {
+                return error(format!(
+                    "the networks use {} values with one distribution, but convolutional layers need all {pixels} of an image",
+                    observation.width
+                ));
+            }
+            if observation.given > 0 {
+                return error("convolutional layers cannot read given values".to_owned());
+            }
         }
         let parts = observation.parts();
         let of_counts = parts.iter().all(|part| part.likelihood.is_of_counts());
@@ -196,22 +215,44 @@ impl Architecture {
     /// Returns the recognition network, which has the heads `mean` and `log_variance`.
     pub fn encoder(&self) -> Encoder {
         let inputs = self.observation.inputs();
-        Encoder {
+        let mut encoder = Encoder {
             observation: Some(self.observation.clone()),
             ..Encoder::new(inputs, &self.encoder, self.activation, self.latent)
+        };
+        if let Some(convolutions) = &self.convolutions {
+            let windows = convolutions.windows(inputs / self.observation.width);
+            let last = windows.last().map_or(inputs, |last| last.small.len());
+            let dense = Encoder::new(last, &self.encoder, self.activation, self.latent).network;
+            let hidden = windows.into_iter().map(Layer::Convolution);
+            encoder.network.hidden = hidden.chain(dense.hidden).collect();
+            encoder.network.heads = dense.heads;
         }
+        encoder
     }
 
     /// Returns the generative network of the auto-encoder.
     pub fn decoder(&self) -> Decoder {
+        let inputs = self.latent + self.observation.given;
+        let heads = self.observation.heads();
+        let mut network = Network::dense("decoder", inputs, &self.decoder, self.activation, &heads);
+        if let Some(convolutions) = &self.convolutions {
+            let mut windows = convolutions.windows(1);
+            windows.reverse();
+            let first = windows.first().map_or(0, |first| first.small.len());
+            let widths = [self.decoder.as_slice(), &[first]].concat();
+            network.hidden = dense_layers(inputs, &widths).0;
+            if let Some(last) = windows.pop() {
+                network
+                    .hidden
+                    .extend(windows.into_iter().map(Layer::Transposed));
+                let heads = heads.into_iter();
+                network.heads = heads
+                    .map(|(name, _)| (name, Layer::TransposedHead(last)))
+                    .collect();
+            }
+        }
         Decoder {
-            network: Perceptron {
-                name: "decoder".to_owned(),
-                inputs: self.latent + self.observation.given,
-                hidden: self.decoder.clone(),
-                activation: self.activation,
-                heads: self.observation.heads(),
-            },
+            network,
             observation: self.observation.clone(),
         }
     }
@@ -225,7 +266,15 @@ impl Architecture {
 
     /// Returns the number of tensors of the encoder.
     pub fn encoder_tensors(&self) -> usize {
-        2 * (self.encoder.len() + 2) + usize::from(self.observation.missing)
+        self.encoder().specs().len()
+    }
+
+    /// Returns the number of values that an evaluation of both networks stores for a record.
+    pub fn values(&self) -> usize {
+        let (encoder, decoder) = (self.encoder().network, self.decoder().network);
+        let layers = [encoder, decoder];
+        let layers = layers.iter().flat_map(Network::all_layers);
+        layers.map(|layer| layer.outputs() + layer.scratch()).sum()
     }
 
     /// Returns the total number of weights in both networks.
@@ -239,7 +288,7 @@ impl Architecture {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
     /// The network.
-    pub network: Perceptron,
+    pub network: Network,
     /// Number of latent values.
     pub latent: usize,
     /// The observation that determines how the network reads a record. If it is `None`, the inputs of the network are
@@ -251,13 +300,13 @@ impl Encoder {
     /// Creates a network with these hidden layers for records with `width` values.
     pub fn new(width: usize, hidden: &[usize], activation: Activation, latent: usize) -> Self {
         Self {
-            network: Perceptron {
-                name: "encoder".to_owned(),
-                inputs: width,
-                hidden: hidden.to_vec(),
+            network: Network::dense(
+                "encoder",
+                width,
+                hidden,
                 activation,
-                heads: vec![("mean", latent), ("log_variance", latent)],
-            },
+                &[("mean", latent), ("log_variance", latent)],
+            ),
             latent,
             observation: None,
         }
@@ -308,7 +357,7 @@ impl Encoder {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoder {
     /// The network.
-    pub network: Perceptron,
+    pub network: Network,
     /// The values of a record, and their distribution given the outputs of the network.
     pub observation: Observation,
 }
@@ -442,7 +491,7 @@ const INITIAL: Purpose = Purpose::new("neural initial weights");
 
 /// Draws initial weights, which depend on the seed and on the order of the tensors. They are independent normal numbers
 /// with mean 0 and standard deviation `sd`. By default, the standard deviation is 0 for biases. For the weights of a
-/// layer it is `1/√inputs`, so the layer's sums are about as large as its inputs.
+/// layer it is one over the square root of the number of inputs in a sum, so the sums are about as large as the inputs.
 ///
 /// The paper draws all weights from N(0, 0.01). If all layers have the same variance, hidden units with few inputs
 /// remain almost linear, and outputs with many inputs contain noise that training must remove.
@@ -470,7 +519,7 @@ pub fn initial_weights(
             let sd = sd.unwrap_or(if spec.is_bias() {
                 0.0
             } else {
-                (spec.inputs.max(1) as f64).sqrt().recip()
+                (spec.fan_in.max(1) as f64).sqrt().recip()
             });
             Tensor {
                 spec: spec.clone(),

@@ -383,11 +383,8 @@ impl Observation {
 
     /// Returns the tensor of the numbers that the encoder reads in place of missing values.
     pub(crate) fn fill(&self) -> Option<TensorSpec> {
-        self.missing.then(|| TensorSpec {
-            name: "encoder.missing.bias".to_owned(),
-            inputs: 1,
-            outputs: self.width,
-        })
+        self.missing
+            .then(|| TensorSpec::new("encoder.missing.bias".to_owned(), 1, self.width))
     }
 
     pub(crate) fn heads(&self) -> Vec<(&'static str, usize)> {
@@ -397,11 +394,7 @@ impl Observation {
     pub(crate) fn specs(&self) -> Vec<TensorSpec> {
         let of_columns = self.widths(Likelihood::of_columns).into_iter();
         of_columns
-            .map(|(name, outputs)| TensorSpec {
-                name: format!("decoder.{name}.bias"),
-                inputs: 1,
-                outputs,
-            })
+            .map(|(name, outputs)| TensorSpec::new(format!("decoder.{name}.bias"), 1, outputs))
             .collect()
     }
 

@@ -583,11 +583,7 @@ mod tests {
     #[test]
     fn weights_that_left_the_finite_numbers_are_not_kept() {
         let tensor = |value: f32| Tensor {
-            spec: TensorSpec {
-                name: "weight".to_owned(),
-                inputs: 1,
-                outputs: 2,
-            },
+            spec: TensorSpec::new("weight".to_owned(), 1, 2),
             data: vec![1.0, value],
         };
         let rule = Optimiser::Sgd { step: 0.0 };

@@ -32,6 +32,13 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     hidden : sequence of int
         Units of the hidden layers, from the data to the latent values; the decoder has them in reverse. Without hidden
         layers, both networks are linear.
+    image : tuple of int, optional
+        Numbers of rows and columns of the images that the rows of X are. ``convolutions`` needs it.
+    convolutions : sequence of int
+        Filters of convolutional layers between the data and the hidden layers, each of which halves the resolution; the
+        decoder has them in reverse.
+    window : int
+        Rows and columns of the windows of convolutional layers.
     activation : str
         Activation of the hidden layers: ``"tanh"``, ``"relu"``, ``"softplus"``, ``"sigmoid"`` or ``"identity"``.
     decoder : str
@@ -95,6 +102,9 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
 
     n_components: int = field(default=20, kw_only=False)
     hidden: Sequence[int] = (500,)
+    image: tuple[int, int] | None = None
+    convolutions: Sequence[int] = ()
+    window: int = 4
     activation: str = "tanh"
     decoder: str = "gaussian=free"
     columns: Mapping[str | int, str] | None = None
@@ -128,6 +138,9 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         request = {
             "latent": self.n_components,
             "hidden": ",".join(str(int(units)) for units in self.hidden) or "none",
+            "image": None if self.image is None else "{1}x{0}".format(*self.image),
+            "convolutions": ",".join(str(int(filters)) for filters in self.convolutions) or None,
+            "window": self.window if self.convolutions else None,
             "activation": self.activation,
             "decoder": self.decoder,
             "columns": [f"{name}={kind}" for name, kind in kinds.items()],

@@ -25,5 +25,6 @@ mod sparse;
 mod stored;
 mod topics;
 mod vae;
+mod vae_convolution;
 mod vae_mixed;
 mod vae_tables;

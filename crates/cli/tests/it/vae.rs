@@ -47,7 +47,7 @@ fn bars(count: u32, seed: u64) -> Vec<u8> {
     idx(&[count, 6, 6], &levels)
 }
 
-fn images(desk: &Desk) -> (String, String) {
+pub fn images(desk: &Desk) -> (String, String) {
     let write = |name: &str, count, seed| {
         fs::write(desk.path(name), bars(count, seed)).unwrap();
         desk.name(name)
@@ -86,7 +86,7 @@ fn timeless(folder: &Path) -> Value {
     fit
 }
 
-fn weights(folder: &Path) -> Vec<u8> {
+pub fn weights(folder: &Path) -> Vec<u8> {
     fs::read(folder.join("approximation.safetensors")).unwrap()
 }
 

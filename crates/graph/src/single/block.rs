@@ -2,7 +2,7 @@
 
 use crate::ops::MatMul;
 use crate::single::kernels::{Run, run_sum, slow_map};
-use crate::single::plan::{Instruction, Location, Plan, Region, Step, TILE};
+use crate::single::plan::{Instruction, Location, Plan, Region, Span, Step, TILE};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram};
 
@@ -98,17 +98,23 @@ impl Runner<'_> {
                 Step::Copy {
                     target,
                     source,
-                    index,
+                    spans,
                     len,
                 } => {
-                    for (to, from) in self.rows(target, source) {
-                        for i in 0..*len {
-                            let j = match index {
-                                _ if source.uniform => 0,
-                                Some(index) => index[i] as usize,
-                                None => i,
-                            };
-                            *to.add(i) = *from.add(j);
+                    let whole = [Span {
+                        first: 0,
+                        len: *len,
+                    }];
+                    let spans = spans.as_deref().unwrap_or(&whole);
+                    for (mut to, from) in self.rows(target, source) {
+                        for span in spans {
+                            if source.uniform {
+                                (0..span.len).for_each(|i| *to.add(i) = *from);
+                            } else {
+                                let from = from.add(span.first);
+                                (0..span.len).for_each(|i| *to.add(i) = *from.add(i));
+                            }
+                            to = to.add(span.len);
                         }
                     }
                 }
@@ -121,13 +127,17 @@ impl Runner<'_> {
                 Step::Scatter {
                     target,
                     source,
-                    index,
-                    len,
+                    spans,
                 } => {
-                    for (to, from) in self.rows(target, source) {
-                        for i in 0..*len {
-                            let j = index.as_ref().map_or(i, |index| index[i] as usize);
-                            *to.add(j) += *from.add(if source.uniform { 0 } else { i });
+                    for (to, mut from) in self.rows(target, source) {
+                        for span in spans.iter() {
+                            let to = to.add(span.first);
+                            if source.uniform {
+                                (0..span.len).for_each(|i| *to.add(i) += *from);
+                            } else {
+                                (0..span.len).for_each(|i| *to.add(i) += *from.add(i));
+                                from = from.add(span.len);
+                            }
                         }
                     }
                 }

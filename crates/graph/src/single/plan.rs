@@ -79,6 +79,26 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     })
 }
 
+/// Consecutive elements of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Span {
+    pub first: usize,
+    pub len: usize,
+}
+
+/// Divides a list of elements into spans. The windows of a convolution consist of long spans, which are copied faster than
+/// single elements.
+fn spans(index: &[u32]) -> Arc<[Span]> {
+    let mut spans: Vec<Span> = Vec::new();
+    for first in index.iter().map(|i| *i as usize) {
+        match spans.last_mut() {
+            Some(last) if last.first + last.len == first => last.len += 1,
+            _ => spans.push(Span { first, len: 1 }),
+        }
+    }
+    spans.into()
+}
+
 #[derive(Clone)]
 pub(super) enum Step {
     /// Makes one pass over `len` elements of every lane. `flat` is true if the lanes are contiguous in memory.
@@ -95,21 +115,20 @@ pub(super) enum Step {
         dims: MatMul,
         whole: bool,
     },
-    /// Copies elements of a value into a row of `target`. If `index` is given, copies only the elements that it lists.
+    /// Copies elements of a value into a row of `target`. If `spans` are given, copies only their elements.
     Copy {
         target: Location,
         source: Location,
-        index: Option<Arc<[u32]>>,
+        spans: Option<Arc<[Span]>>,
         len: usize,
     },
     /// Sets all elements of the target to zero.
     Zero { target: Location, len: usize },
-    /// Adds elements to the target at indices: `target[index[i]] += source[i]`.
+    /// Adds elements to the elements of the target that the spans list.
     Scatter {
         target: Location,
         source: Location,
-        index: Option<Arc<[u32]>>,
-        len: usize,
+        spans: Arc<[Span]>,
     },
     Max {
         target: Location,
@@ -137,6 +156,8 @@ pub(super) struct Planner<'a> {
     simd: Simd,
     stages: Stages,
     locations: &'a mut HashMap<NodeId, Location>,
+    /// The targets that are elements of other values and that no step has copied yet.
+    not_copied: HashSet<NodeId>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
     registers: usize,
@@ -154,9 +175,11 @@ impl<'a> Planner<'a> {
     ) -> Result<Plan, Unsupported> {
         let stages = Stages::from_known(graph, targets, known);
         let (kernels, mut dense) = stages.kernels(graph);
+        let is_view = |id: &NodeId| stages.roles[id.index()] == Role::View;
         let mut planner = Self {
             graph,
             simd,
+            not_copied: targets.iter().copied().filter(is_view).collect(),
             stages,
             locations,
             slots: Vec::new(),
@@ -198,19 +221,10 @@ impl<'a> Planner<'a> {
                 planner.dense(id)?;
             }
         }
-        // These targets are views of other values.
-        for &id in targets {
-            if planner.stages.roles[id.index()] == Role::View {
-                let target = planner.locations[&id];
-                planner.locations.remove(&id);
-                let source = planner.operand(id)?;
-                planner.locations.insert(id, target);
-                planner.steps.push(Step::Copy {
-                    target,
-                    source,
-                    index: None,
-                    len: graph.shape(id).len as usize,
-                });
+        // No step has read these targets.
+        for id in targets {
+            if planner.not_copied.contains(id) {
+                planner.operand(*id)?;
             }
         }
         Ok(planner.finish())
@@ -242,6 +256,9 @@ impl<'a> Planner<'a> {
     }
 
     fn operand(&mut self, id: NodeId) -> Result<Location, Unsupported> {
+        if self.not_copied.remove(&id) {
+            return self.copied(id);
+        }
         if let Some(&location) = self.locations.get(&id) {
             let uniform = self.graph.shape(id).is_scalar();
             return Ok(Location {
@@ -249,6 +266,32 @@ impl<'a> Planner<'a> {
                 ..location
             });
         }
+        if let Some(view) = self.view(id)? {
+            return Ok(view);
+        }
+        let target = self.new_slot(self.graph.shape(id).len as usize);
+        self.locations.insert(id, target);
+        self.gather(id, target)?;
+        Ok(target)
+    }
+
+    /// Copies a target that consists of elements of another value to its location.
+    fn copied(&mut self, id: NodeId) -> Result<Location, Unsupported> {
+        let target = self.locations[&id];
+        match self.view(id)? {
+            Some(source) => self.steps.push(Step::Copy {
+                target,
+                source,
+                spans: None,
+                len: self.graph.shape(id).len as usize,
+            }),
+            None => self.gather(id, target)?,
+        }
+        self.operand(id)
+    }
+
+    /// Returns the location of a broadcast or of gathered elements, or `None` if the elements are not contiguous.
+    fn view(&mut self, id: NodeId) -> Result<Option<Location>, Unsupported> {
         let location = match self.graph.op(id) {
             Op::Broadcast => {
                 let base = self.operand(self.graph.args(id)[0])?;
@@ -258,9 +301,8 @@ impl<'a> Planner<'a> {
                 }
             }
             Op::Gather(index) => {
-                let source = self.graph.args(id)[0];
-                let base = self.operand(source)?;
-                let list = self.graph.index_data(index).clone();
+                let base = self.operand(self.graph.args(id)[0])?;
+                let list = self.graph.index_data(index);
                 let first = list.first().copied().unwrap_or(0);
                 let contiguous = list.iter().enumerate().all(|(k, &i)| i == first + k as u32);
                 let constant = list.iter().all(|&i| i == first);
@@ -273,20 +315,28 @@ impl<'a> Planner<'a> {
                         ..base
                     }
                 } else {
-                    let target = self.new_slot(list.len());
-                    self.steps.push(Step::Copy {
-                        target,
-                        source: base,
-                        len: list.len(),
-                        index: Some(list),
-                    });
-                    self.locations.insert(id, target);
-                    target
+                    return Ok(None);
                 }
             }
             op => return Err(Unsupported::op(op)),
         };
-        Ok(location)
+        Ok(Some(location))
+    }
+
+    /// Copies gathered elements to `target`.
+    fn gather(&mut self, id: NodeId, target: Location) -> Result<(), Unsupported> {
+        let Op::Gather(index) = self.graph.op(id) else {
+            return Err(Unsupported::op(self.graph.op(id)));
+        };
+        let list = self.graph.index_data(index).clone();
+        let source = self.operand(self.graph.args(id)[0])?;
+        self.steps.push(Step::Copy {
+            target,
+            source,
+            len: list.len(),
+            spans: Some(spans(&list)),
+        });
+        Ok(())
     }
 
     fn kernel(&mut self, shape: Shape, draft: KernelDraft) -> Result<(), Unsupported> {
@@ -308,16 +358,15 @@ impl<'a> Planner<'a> {
         for sink in scatters {
             let target = self.target(sink.node);
             let source = self.operand(sink.source)?;
-            let index = match sink.map {
-                Some(ScatterMap::Index(index)) => Some(self.graph.index_data(index).clone()),
-                Some(ScatterMap::All) => None,
+            let spans = match sink.map {
+                Some(ScatterMap::Index(index)) => spans(self.graph.index_data(index)),
+                Some(ScatterMap::All) => [Span { first: 0, len }].into(),
                 _ => return Err(Unsupported::records()),
             };
             self.steps.push(Step::Scatter {
                 target,
                 source,
-                index,
-                len,
+                spans,
             });
         }
         Ok(())
@@ -459,7 +508,7 @@ impl<'a> Planner<'a> {
         self.steps.push(Step::Copy {
             target,
             source: location,
-            index: None,
+            spans: None,
             len: 1,
         });
         Location {
@@ -498,7 +547,7 @@ impl<'a> Planner<'a> {
                     self.steps.push(Step::Copy {
                         target,
                         source,
-                        index: None,
+                        spans: None,
                         len,
                     });
                     target.inner += len;
@@ -538,7 +587,7 @@ impl<'a> Planner<'a> {
         self.steps.push(Step::Copy {
             target,
             source: location,
-            index: None,
+            spans: None,
             len,
         });
         Ok(target)

@@ -42,6 +42,48 @@ fn shared_vectors_are_read_element_by_element() {
     }
 }
 
+/// The product of a shared matrix with gathered elements is a convolution. The sum over lanes reads the gathered elements
+/// after the product has read them.
+#[test]
+fn gathered_elements_are_copied_before_they_are_read() {
+    let mut g = Graph::new();
+    let (w, x) = (g.shared_input(4), g.input(3));
+    let windows = g.gather(x, &[0, 1, 1, 2]);
+    let dims = MatMul {
+        n: 2,
+        ..product(2, 2)
+    };
+    let y = g.matmul(w, windows, dims);
+    let outer = MatMul {
+        right_transposed: true,
+        ..dims
+    };
+    let each = g.matmul(y, windows, outer);
+    let sum = g.lane_sum(each);
+    g.set_outputs(vec![y, windows, sum]);
+    let program = SingleProgram::new(&g, Simd::detect()).unwrap();
+    let mut workspace = program.workspace(2);
+    // The columns of the matrix are (1, 3) and (2, 4).
+    program.run(
+        &mut workspace,
+        &[&[1.0, 3.0, 2.0, 4.0], &[1.0, 2.0, 3.0, 1.0, 0.0, -1.0]],
+        2,
+    );
+    let first = [5.0, 11.0, 8.0, 18.0];
+    let second = [1.0, 3.0, -2.0, -4.0];
+    assert_eq!(program.output(&workspace, 0, 2), [first, second].concat());
+    let windows = [[1.0, 2.0, 2.0, 3.0], [1.0, 0.0, 0.0, -1.0]];
+    assert_eq!(program.output(&workspace, 1, 2), windows.concat());
+    let mut expected = [0.0; 4];
+    for (y, window) in [first, second].iter().zip(&windows) {
+        for (i, slot) in expected.iter_mut().enumerate() {
+            let (row, column) = (i % 2, i / 2);
+            *slot += y[row] * window[column] + y[2 + row] * window[2 + column];
+        }
+    }
+    assert_eq!(program.output(&workspace, 2, 2), expected);
+}
+
 /// Builds a network that contains every kind of step. Returns the graph and the lengths of its inputs.
 fn network(hidden: usize, out: usize) -> Graph {
     let mut g = Graph::new();

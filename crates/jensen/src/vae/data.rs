@@ -74,7 +74,7 @@ impl VaeData {
         let images = extents.len() > 1 && low >= 0.0 && high <= 1.0;
         let likelihood = flags.likelihood(images)?;
         // A setting that is invalid for all data of this width is reported before any error of the data.
-        flags.architecture(rows.width(), likelihood)?;
+        flags.architecture(&extents, likelihood)?;
         let rows = read_as(rows, likelihood);
         check_rows(&rows, rows.width(), likelihood, true)?;
         let open = |path: &Path| Ok(read_as(Rows::open(path)?, likelihood));
@@ -119,7 +119,12 @@ impl VaeData {
             return Self::of_rows(Rows::of_table(table)?, data, validation, flags);
         }
         let likelihood = flags.likelihood(false)?;
-        flags.architecture(1, Likelihood::Bernoulli)?;
+        if flags.convolutions.is_some() {
+            return Err(Error::setting(
+                "--convolutions has no meaning for the columns of a mixed or conditional model: remove it",
+            ));
+        }
+        flags.architecture(&[1], Likelihood::Bernoulli)?;
         if flags.image.is_some() {
             return Err(Error::setting(
                 "--image has no meaning for the columns of a mixed or conditional model: remove it",
@@ -186,10 +191,11 @@ impl VaeData {
             layout,
             observation,
         } = read;
-        let architecture = flags.architecture_of(Observation {
+        let observation = Observation {
             missing: rows.missing() + apart.missing() > 0,
             ..observation
-        })?;
+        };
+        let architecture = flags.architecture_of(observation, &extents)?;
         let simd = flags.simd()?.name().to_owned();
         let run = VaeRun {
             data,

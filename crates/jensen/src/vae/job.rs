@@ -187,13 +187,8 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         true => weights + of_decoder as u64,
         false => weights,
     };
-    let units: usize = architecture
-        .encoder
-        .iter()
-        .chain(&architecture.decoder)
-        .sum();
     let lanes = settings.batch.max(500) as u64 * settings.samples as u64;
-    let layers = (2 * units + 6 * architecture.observation.width + 8 * architecture.latent) as u64;
+    let layers = (2 * architecture.values() + 6 * architecture.observation.width) as u64;
     let held = rows.held_bytes()
         + match apart {
             Apart::File(rows) => rows.held_bytes(),

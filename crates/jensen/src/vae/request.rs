@@ -2,7 +2,8 @@
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Estimator, Likelihood, Observation, Optimiser, TrainSettings,
+    Activation, Architecture, Convolutions, Estimator, Grid, Likelihood, Observation, Optimiser,
+    TrainSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,10 @@ const HIDDEN: &str = "500";
 
 const EPOCHS: f64 = 100.0;
 
+/// With this size, which is a multiple of the distance of windows, each pixel belongs to equally many windows. Otherwise the
+/// images of a transposed convolution have the pattern of a chessboard (Odena, Dumoulin and Olah 2016).
+const WINDOW: usize = 4;
+
 pub(super) const UNMIXED: &str =
     "--columns needs columns with different distributions: remove it, or use --decoder mixed";
 
@@ -39,6 +44,15 @@ pub struct VaeRequest {
     /// makes both networks linear [default: 500]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N,…", value_parser = parse_layers, help_heading = "Model"))]
     pub hidden: Option<String>,
+    /// Filters of convolutional layers between images and the hidden layers (32,64), each of which halves the resolution;
+    /// the decoder has them in reverse
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N,…", value_parser = parse_filters, help_heading = "Model"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convolutions: Option<String>,
+    /// Rows and columns of the windows of convolutional layers, in pixels [default: 4]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100), help_heading = "Model"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
     /// Activation of the hidden layers: tanh, relu, softplus, sigmoid or identity [default: tanh]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_activation, help_heading = "Model"))]
     pub activation: Option<String>,
@@ -275,19 +289,58 @@ impl VaeRequest {
         self.library_size == Some(LibrarySize::On)
     }
 
-    /// Returns the architecture for records of `width` values under the given likelihood.
+    /// Returns the architecture for records with these extents under the given likelihood. Images have the extents height
+    /// and width, and those with several channels have the number of channels as the third.
     ///
     /// # Errors
     /// Fails if networks with these settings cannot be built.
     pub fn architecture(
         &self,
-        width: usize,
+        extents: &[usize],
         likelihood: Likelihood,
     ) -> Result<Architecture, Error> {
-        self.architecture_of(Observation::new(width, likelihood))
+        let width = extents.iter().product();
+        self.architecture_of(Observation::new(width, likelihood), extents)
     }
 
-    pub(super) fn architecture_of(&self, observation: Observation) -> Result<Architecture, Error> {
+    fn convolutions(&self, extents: &[usize]) -> Result<Option<Convolutions>, Error> {
+        let Some(text) = self.convolutions.as_deref() else {
+            return match self.window {
+                Some(_) => Err(Error::setting(
+                    "--window needs convolutional layers: remove it, or add --convolutions",
+                )),
+                None => Ok(None),
+            };
+        };
+        let image = match *extents {
+            [height, width] => Grid {
+                height,
+                width,
+                channels: 1,
+            },
+            [height, width, channels] => Grid {
+                height,
+                width,
+                channels,
+            },
+            _ => {
+                return Err(Error::setting(
+                    "--convolutions needs images: give their size (--image 28x28), or remove it",
+                ));
+            }
+        };
+        Ok(Some(Convolutions {
+            image,
+            filters: filters(text).map_err(Error::Setting)?,
+            window: self.window.map_or(WINDOW, |window| window as usize),
+        }))
+    }
+
+    pub(super) fn architecture_of(
+        &self,
+        observation: Observation,
+        extents: &[usize],
+    ) -> Result<Architecture, Error> {
         for (given, check) in [
             (&self.activation, parse_activation as fn(&str) -> _),
             (&self.estimator, parse_estimator),
@@ -302,6 +355,7 @@ impl VaeRequest {
         let architecture = Architecture {
             observation,
             latent: self.latent.map_or(LATENT, |latent| latent as usize),
+            convolutions: self.convolutions(extents)?,
             decoder: encoder.iter().rev().copied().collect(),
             encoder,
             activation: Activation::by_name(self.activation.as_deref().unwrap_or("tanh"))
@@ -370,6 +424,19 @@ fn layers(text: &str) -> Result<Vec<usize>, String> {
     units.collect()
 }
 
+fn filters(text: &str) -> Result<Vec<usize>, String> {
+    let filters = text.split(',').map(|part| match part.trim().parse() {
+        Ok(n @ 1..=100_000) => Ok(n),
+        _ => Err("expected numbers of filters such as 32 or 32,64".to_owned()),
+    });
+    filters.collect()
+}
+
+#[cfg(feature = "clap")]
+fn parse_filters(text: &str) -> Result<String, String> {
+    filters(text).map(|_| text.to_owned())
+}
+
 #[cfg(feature = "clap")]
 fn parse_layers(text: &str) -> Result<String, String> {
     layers(text).map(|_| text.to_owned())
@@ -418,7 +485,7 @@ mod tests {
             ..VaeRequest::default()
         };
         let images = flags.likelihood(true).unwrap();
-        let architecture = flags.architecture(6, images).unwrap();
+        let architecture = flags.architecture(&[6], images).unwrap();
         assert_eq!(
             (
                 architecture.encoder.as_slice(),
@@ -451,14 +518,33 @@ mod tests {
             ..VaeRequest::default()
         };
         let groups = grouped.likelihood(true).unwrap();
-        assert!(grouped.architecture(6, groups).is_err());
-        assert_eq!(grouped.architecture(8, groups).unwrap().encoder, [500]);
+        assert!(grouped.architecture(&[6], groups).is_err());
+        assert_eq!(grouped.architecture(&[8], groups).unwrap().encoder, [500]);
+        let mut layered = VaeRequest {
+            convolutions: Some("3, 5".into()),
+            ..VaeRequest::default()
+        };
+        let found = layered
+            .architecture(&[9, 7], Likelihood::Bernoulli)
+            .unwrap();
+        let found = found.convolutions.unwrap();
+        assert_eq!((found.image.height, found.image.width), (9, 7));
+        assert_eq!((found.filters, found.window), (vec![3, 5], 4));
+        let refused = layered.architecture(&[63], images).unwrap_err().to_string();
+        assert!(refused.contains("--image"), "{refused}");
+        layered.convolutions = None;
+        layered.window = Some(5);
+        let refused = layered
+            .architecture(&[9, 7], images)
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("--convolutions"), "{refused}");
         let asleep = VaeRequest {
             method: Some("wake-sleep".into()),
             warm_up: Some(3.0),
             ..VaeRequest::default()
         };
-        let refused = asleep.architecture(6, images).unwrap_err().to_string();
+        let refused = asleep.architecture(&[6], images).unwrap_err().to_string();
         assert!(refused.contains("--warm-up"), "{refused}");
         let idle = VaeRequest {
             standardise: Some(Standardise::On),

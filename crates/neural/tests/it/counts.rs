@@ -27,6 +27,7 @@ fn factor(observation: &Observation) -> Autoencoder {
     let architecture = Architecture {
         observation: observation.clone(),
         latent: 1,
+        convolutions: None,
         encoder: Vec::new(),
         decoder: Vec::new(),
         activation: Activation::Identity,

@@ -4,7 +4,8 @@ use jensen_graph::{SingleProgram, evaluate};
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, BoundGraph, Estimator, Likelihood, Observation, Part, initial_weights,
+    Activation, Architecture, BoundGraph, Convolutions, Estimator, Grid, Likelihood, Observation,
+    Part, initial_weights,
 };
 
 const WIDTH: usize = 6;
@@ -14,6 +15,7 @@ fn architecture(observation: Observation, activation: Activation) -> Architectur
     Architecture {
         observation,
         latent: LATENT,
+        convolutions: None,
         encoder: vec![5, 4],
         decoder: vec![3],
         activation,
@@ -81,7 +83,7 @@ fn mixed() -> [Observation; 2] {
     [&first, &second].map(|parts| Observation::of_parts(parts).expect("at least one part"))
 }
 
-fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
+fn all_cases() -> Vec<(Architecture, Estimator, usize)> {
     let likelihoods = [
         Likelihood::Bernoulli,
         Likelihood::Gaussian { bounded: true },
@@ -95,10 +97,14 @@ fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
         let observation = Observation::new(WIDTH, likelihood);
         for (_, activation) in Activation::ALL {
             for estimator in [Estimator::Joint, Estimator::Analytic] {
-                cases.push((observation.clone(), activation, estimator, 1));
+                cases.push((architecture(observation.clone(), activation), estimator, 1));
             }
         }
-        cases.push((observation, Activation::Tanh, Estimator::Analytic, 3));
+        cases.push((
+            architecture(observation, Activation::Tanh),
+            Estimator::Analytic,
+            3,
+        ));
     }
     for likelihood in Likelihood::COUNTS {
         for (library_size, missing) in [(None, false), (Some(9.0), false), (Some(9.0), true)] {
@@ -107,7 +113,11 @@ fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
                 missing,
                 ..Observation::new(WIDTH, likelihood)
             };
-            cases.push((observation, Activation::Tanh, Estimator::Analytic, 1));
+            cases.push((
+                architecture(observation, Activation::Tanh),
+                Estimator::Analytic,
+                1,
+            ));
         }
     }
     for likelihood in likelihoods {
@@ -115,7 +125,11 @@ fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
             missing: true,
             ..Observation::new(WIDTH, likelihood)
         };
-        cases.push((observation, Activation::Tanh, Estimator::Analytic, 1));
+        cases.push((
+            architecture(observation, Activation::Tanh),
+            Estimator::Analytic,
+            1,
+        ));
     }
     let counts = Observation {
         library_size: Some(9.0),
@@ -128,7 +142,44 @@ fn all_cases() -> Vec<(Observation, Activation, Estimator, usize)> {
                 given,
                 ..observation.clone()
             };
-            cases.push((observation, Activation::Tanh, Estimator::Analytic, 1));
+            cases.push((
+                architecture(observation, Activation::Tanh),
+                Estimator::Analytic,
+                1,
+            ));
+        }
+    }
+    // Images of 3 × 2 pixels, or of 1 × 2 pixels with three colours.
+    for (image, window, filters) in [
+        ([3, 2, 1], 4, vec![2]),
+        ([3, 2, 1], 3, vec![2, 3]),
+        ([1, 2, 3], 5, vec![3]),
+        ([3, 2, 1], 2, vec![4]),
+    ] {
+        let [height, width, channels] = image;
+        let image = Grid {
+            height,
+            width,
+            channels,
+        };
+        for missing in [false, true] {
+            let observation = Observation {
+                missing,
+                ..Observation::new(WIDTH, Likelihood::Gaussian { bounded: false })
+            };
+            let convolutions = Some(Convolutions {
+                image,
+                filters: filters.clone(),
+                window,
+            });
+            cases.push((
+                Architecture {
+                    convolutions,
+                    ..architecture(observation, Activation::Tanh)
+                },
+                Estimator::Analytic,
+                2,
+            ));
         }
     }
     cases
@@ -203,12 +254,13 @@ fn weights_of_latent_values_have_the_gradient_of_their_objective() {
 
 #[test]
 fn gradients_agree_with_finite_differences() {
-    for (observation, activation, estimator, samples) in all_cases() {
-        let likelihood = observation.parts();
-        let architecture = architecture(observation.clone(), activation);
+    for (architecture, estimator, samples) in all_cases() {
+        architecture.check().expect("a valid architecture");
+        let observation = &architecture.observation;
+        let (likelihood, activation) = (observation.parts(), architecture.activation);
         let (encoder, decoder) = (architecture.encoder(), architecture.decoder());
         let bound = BoundGraph::new(&encoder, &decoder, estimator, samples, true);
-        let mut inputs = inputs(&bound, &observation);
+        let mut inputs = inputs(&bound, observation);
         let value = |inputs: &[Vec<f64>]| {
             let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
             evaluate(&bound.graph, &views, None)

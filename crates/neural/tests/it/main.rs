@@ -1,5 +1,6 @@
 //! Integration tests of `neural` in one binary, with a module for each subject.
 
+mod convolution;
 mod counts;
 mod estimators;
 mod mixed;

@@ -11,6 +11,7 @@ fn constant(observation: Observation, outputs: &[(&str, &[f32])]) -> Autoencoder
     let architecture = Architecture {
         observation,
         latent: 1,
+        convolutions: None,
         encoder: Vec::new(),
         decoder: Vec::new(),
         activation: Activation::Identity,

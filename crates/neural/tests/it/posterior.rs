@@ -79,6 +79,7 @@ fn networks(width: usize) -> Autoencoder {
     let architecture = Architecture {
         observation: Observation::new(width, Likelihood::Bernoulli),
         latent: 1,
+        convolutions: None,
         encoder: Vec::new(),
         decoder: Vec::new(),
         activation: Activation::Identity,

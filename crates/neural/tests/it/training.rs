@@ -5,7 +5,7 @@ use jensen_math::rng::{Purpose, fill_normals, fill_uniforms};
 use jensen_math::simd::Simd;
 use jensen_neural::{
     Activation, Amortisation, Architecture, Autoencoder, BoundEvaluator, ByteRecords, Encoder,
-    FloatRecords, HmcSettings, Likelihood, LocalDensity, LocalModel, MarginalSettings,
+    FloatRecords, HmcSettings, Layer, Likelihood, LocalDensity, LocalModel, MarginalSettings,
     MonteCarloEm, Optimiser, Records, Temper, TensorSpec, TrainSettings, Trained, Trainer,
     WakeSleep,
 };
@@ -53,11 +53,7 @@ impl LocalModel for Linear {
     }
 
     fn specs(&self) -> Vec<TensorSpec> {
-        let spec = |name: &str, inputs, outputs| TensorSpec {
-            name: name.into(),
-            inputs,
-            outputs,
-        };
+        let spec = |name: &str, inputs, outputs| TensorSpec::new(name.into(), inputs, outputs);
         vec![
             spec("loadings", self.latent, self.width),
             spec("offset", 1, self.width),
@@ -66,8 +62,11 @@ impl LocalModel for Linear {
     }
 
     fn log_likelihood(&self, g: &mut Graph, tensors: &[NodeId], x: NodeId, z: NodeId) -> NodeId {
-        let extents = (self.latent, self.width);
-        let mean = jensen_neural::layers::dense(g, tensors[0], tensors[1], z, extents);
+        let layer = Layer::Dense {
+            inputs: self.latent,
+            outputs: self.width,
+        };
+        let mean = layer.build(g, tensors[0], tensors[1], z);
         let residual = g.sub(x, mean);
         let square = g.square(residual);
         let sum = g.sum(square);
@@ -210,11 +209,7 @@ impl LocalModel for Offset {
     }
 
     fn specs(&self) -> Vec<TensorSpec> {
-        vec![TensorSpec {
-            name: "offset".into(),
-            inputs: 1,
-            outputs: 1,
-        }]
+        vec![TensorSpec::new("offset".into(), 1, 1)]
     }
 
     fn log_likelihood(&self, g: &mut Graph, tensors: &[NodeId], x: NodeId, _z: NodeId) -> NodeId {
