@@ -183,6 +183,10 @@ fn sums_predictions_and_derivatives_are_those_of_the_process() {
                 (fit, gradient, mean, variance)
             });
             let [a, b] = &found;
+            // Without conjugacy, errors of α and of predictions are of the order of the root of the gap, which is at
+            // most 1e-10.
+            let exact = likelihood == Likelihood::gaussian(0.3);
+            let accuracy = if exact { 1e-8 } else { 1e-5 };
             close("bound", &[a.0.bound], &[b.0.bound], 1e-6);
             close("mean", &a.0.predictor_mean, &b.0.predictor_mean, 1e-6);
             close(
@@ -191,9 +195,9 @@ fn sums_predictions_and_derivatives_are_those_of_the_process() {
                 &b.0.predictor_variance,
                 1e-6,
             );
-            close("gradient", &a.1, &b.1, 1e-6);
-            close("new mean", &a.2, &b.2, 1e-6);
-            close("new variance", &a.3, &b.3, 1e-6);
+            close("gradient", &a.1, &b.1, accuracy);
+            close("new mean", &a.2, &b.2, accuracy);
+            close("new variance", &a.3, &b.3, accuracy);
         }
     }
 }
