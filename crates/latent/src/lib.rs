@@ -25,7 +25,7 @@
 //! | `loo` | the prediction of each observation from the others |
 //! | `tightness` | the distance of the bound from the expectation that it replaces |
 //! | `factors` | factor analysis with missing entries |
-//! | `linear` | three regimes of linear algebra under one interface |
+//! | `linear` | four regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
 //! | `likelihood` | the densities of observations, one row each |
 //! | `site` | likelihood × bound: the table of sites |
@@ -82,7 +82,7 @@ pub use rules::points;
 pub use site::{Curve as SiteCurve, Site, SiteBound, Value as SiteValue, check_site};
 pub use solve::{fit, fit_sites};
 pub use structure::{
-    Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior, Query, Range,
-    Sensitivity, Structure,
+    Chain, ChainStep, Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior,
+    Query, Range, Sensitivity, Square, Structure,
 };
 pub use tightness::{Tightness, misplacement, tightness};

@@ -225,6 +225,17 @@ impl LatentModel {
                     )))
                 })
             }
+            Covariance::Chain(chain) => {
+                same_length("latent variables of the chain", chain.latents(), latents)
+                    .map_err(prior)?;
+                let numbers: Vec<f64> = (chain.steps.iter())
+                    .flat_map(|step| [step.transition, step.noise])
+                    .chain([chain.initial])
+                    .flat_map(|square| square.concat())
+                    .collect();
+                finite("chain", &numbers).map_err(prior)?;
+                finite("variance", &chain.others).map_err(prior)
+            }
             Covariance::Precision(q) => {
                 same_length("rows of the precision", q.matrix.rows, latents).map_err(prior)?;
                 same_length("columns of the precision", q.matrix.cols, latents).map_err(prior)?;

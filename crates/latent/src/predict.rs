@@ -27,6 +27,10 @@ pub fn predict(
     solution: &Warm,
     query: &Query,
 ) -> Result<Vec<(f64, f64)>, Error> {
+    if let Query::Extended { rows, .. } = query {
+        let longer = extended(model, query);
+        return predict(&longer, solution, &Query::Rows(rows.clone()));
+    }
     let mut known = Known::new(model, solution)?;
     let mean = known.mean(query)?;
     let (model, geometry) = (known.model.as_ref(), &mut known.geometry);
@@ -39,12 +43,14 @@ pub fn predict(
         Query::Rows(rows) => match geometry {
             Geometry::Narrow(g) => g.variances_of(rows),
             Geometry::Sparse(g) => g.variances_of(rows),
+            Geometry::Chain(g) => g.variances_of(rows),
             Geometry::Wide(g) => {
                 let (cross, prior) = rows_as_cross(model, rows);
                 let cross = design::transposed_columns(&model.design, &cross);
                 g.reduced_variances(&cross, &prior)
             }
         },
+        Query::Extended { .. } => unreachable!("replaced by rows of the longer chain"),
     };
     // Rounding can make the variance slightly negative at a location that is known exactly.
     Ok(mean
@@ -71,11 +77,16 @@ pub fn draw(
     numbers: &[u64],
     seed: u64,
 ) -> Result<Vec<f64>, Error> {
+    if let Query::Extended { rows, .. } = query {
+        let longer = extended(model, query);
+        let rows = Query::Rows(rows.clone());
+        return draw(&longer, solution, &rows, joint, numbers, seed);
+    }
     let mut known = Known::new(model, solution)?;
     let (model, latents) = (known.model.clone(), known.model.prior.len());
     let root = match (&known.geometry, query) {
         (Geometry::Narrow(g), Query::Rows(rows)) => Some((rows.clone(), g.half())),
-        (Geometry::Sparse(_), Query::Rows(_)) => None,
+        (Geometry::Sparse(_) | Geometry::Chain(_), Query::Rows(_)) => None,
         (_, Query::Rows(rows)) => {
             let (cross, _) = rows_as_cross(&model, rows);
             let w = design::to_dense(rows, latents);
@@ -96,11 +107,14 @@ pub fn draw(
             })?;
             Some((Design::Identity, known.root(covariance, prior)?))
         }
+        (_, Query::Extended { .. }) => unreachable!("replaced by rows of the longer chain"),
     };
     let (mean, rows) = match (query, &root) {
         (Query::Rows(rows), None) => (known.latent_mean(), rows.clone()),
         (_, Some((rows, _))) => (known.mean(query)?, rows.clone()),
-        (Query::Cross { .. }, None) => unreachable!("new latent variables have a root"),
+        (Query::Cross { .. } | Query::Extended { .. }, None) => {
+            unreachable!("new latent variables have a root")
+        }
     };
     let known = &known;
     let one = |draw: &u64| -> Vec<f64> {
@@ -112,8 +126,12 @@ pub fn draw(
                 let moved = design::times(&rows, &times(root, &z));
                 mean.iter().zip(&moved).map(|(m, x)| m + x).collect()
             }
-            (None, Geometry::Sparse(g)) => {
-                let moved = g.half_solve(&z);
+            (None, Geometry::Sparse(_) | Geometry::Chain(_)) => {
+                let moved = match &known.geometry {
+                    Geometry::Sparse(g) => g.half_solve(&z),
+                    Geometry::Chain(g) => g.half_solve(&z),
+                    _ => unreachable!("matched above"),
+                };
                 let latent: Vec<f64> = mean.iter().zip(&moved).map(|(m, x)| m + x).collect();
                 design::times(&rows, &latent)
             }
@@ -122,6 +140,17 @@ pub fn draw(
     };
     let each: Vec<Vec<f64>> = numbers.par_iter().map(one).collect();
     Ok(each.concat())
+}
+
+/// Returns the model with the longer chain of a query. The solution stays the same, because it refers to the linear
+/// predictors of the fit.
+fn extended(model: &LatentModel, query: &Query) -> LatentModel {
+    let mut longer = model.clone();
+    if let Query::Extended { prior, design, .. } = query {
+        longer.prior = prior.clone();
+        longer.design = design.clone();
+    }
+    longer
 }
 
 const DRAWS: Purpose = Purpose::new("latent joint draws");
@@ -200,6 +229,7 @@ impl<'a> Known<'a> {
                 check_rows(rows, latents)?;
                 Ok(design::times(rows, &self.latent_mean()))
             }
+            Query::Extended { .. } => unreachable!("replaced by rows of the longer chain"),
         }
     }
 
@@ -220,7 +250,7 @@ impl<'a> Known<'a> {
                 kernels::product(out.view_mut(), true, right.view(), back, -1.0);
                 out
             }
-            Geometry::Sparse(_) => return Err(no_new_variables()),
+            Geometry::Sparse(_) | Geometry::Chain(_) => return Err(no_new_variables()),
         };
         narrow::root_of(&covariance, &mut Vec::new())
     }
@@ -311,7 +341,7 @@ fn cross_variance(
             }
             Ok(out)
         }
-        Geometry::Sparse(_) => Err(no_new_variables()),
+        Geometry::Sparse(_) | Geometry::Chain(_) => Err(no_new_variables()),
     }
 }
 

@@ -75,6 +75,13 @@ pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f6
                 x
             })
             .collect(),
+        Geometry::Chain(g) => (reads.iter())
+            .map(|x| {
+                let mut x = x.clone();
+                g.solve_latent(&mut x);
+                x
+            })
+            .collect(),
         Geometry::Wide(_) => {
             // If there are few latent variables, the rows of the map are computed in full.
             let n = mean.len();

@@ -1,7 +1,7 @@
 //! The interface between priors, solvers and the search for hyperparameters.
 //!
 //! A solver receives a prior at fixed hyperparameters as a [`Structure`]. It is a Gaussian distribution of L latent
-//! variables z ~ N(μ, Σ), given by a covariance, by variances or by a sparse precision. Observations depend on z
+//! variables z ~ N(μ, Σ), given by a covariance, by variances, by a sparse precision or as a Markov chain. Observations depend on z
 //! through a [`Design`] W: the linear predictor is η = offset + W z.
 //!
 //! A [`Prior`] has the hyperparameters θ and builds the structure at θ. A solver returns the derivative of the bound
@@ -23,6 +23,52 @@ pub enum Covariance {
     Diagonal(Vec<f64>),
     /// Σ⁻¹ as a sparse matrix.
     Precision(Precision),
+    /// A Markov chain of states, followed by independent variables.
+    Chain(Chain),
+}
+
+/// A 3 × 3 matrix by rows. Rows and columns beyond the size of a state are 0.
+pub type Square = [[f64; 3]; 3];
+
+/// A Markov chain `x₀ ~ N(0, initial)`, `x_{k+1} = transition · x_k + N(0, noise)`, followed by independent variables.
+/// Coordinate i of the state of node k is the latent variable `k · size + i`. Predictors depend on the first coordinate
+/// of at most one state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    /// Number of coordinates of a state, at most 3.
+    pub size: usize,
+    /// The covariance of the first state.
+    pub initial: Square,
+    /// The steps from each node to the next one.
+    pub steps: Vec<ChainStep>,
+    /// The variances of the independent variables.
+    pub others: Vec<f64>,
+}
+
+/// A step of a [`Chain`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ChainStep {
+    /// The matrix that maps a state to the mean of the next state.
+    pub transition: Square,
+    /// The covariance of the next state given the state.
+    pub noise: Square,
+}
+
+impl Chain {
+    /// Returns the number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.steps.len() + 1
+    }
+
+    /// Returns the number of latent variables of all states.
+    pub fn states(&self) -> usize {
+        self.size * self.nodes()
+    }
+
+    /// Returns the number of latent variables.
+    pub fn latents(&self) -> usize {
+        self.states() + self.others.len()
+    }
 }
 
 /// A sparse precision matrix Q = Σ⁻¹. The prior is intrinsic (Q is singular) if `null_space` is given.
@@ -103,6 +149,9 @@ pub enum CovarianceSensitivity {
         /// ½ if the structure supplies its log determinant, and 0 otherwise.
         log_determinant: f64,
     },
+    /// The derivative with respect to each number of the chain. Derivatives with respect to covariances are symmetric
+    /// matrices G with `dBound = Σ_ij G_ij dΣ_ij`.
+    Chain(Chain),
 }
 
 /// The range of a hyperparameter. The range determines the unconstrained coordinate.
@@ -207,4 +256,13 @@ pub enum Query {
     },
     /// Linear combinations of the existing latent variables.
     Rows(Design),
+    /// Linear combinations of the latent variables of a longer chain, which contains the chain of the fit.
+    Extended {
+        /// The prior of the longer chain.
+        prior: Structure,
+        /// The map from its latent variables to the linear predictors of the fit.
+        design: Design,
+        /// The map from its latent variables to the new linear predictors.
+        rows: Design,
+    },
 }

@@ -168,8 +168,8 @@ impl Job for LatentJob<'_> {
         let (what, advice) = match process {
             true => (
                 format!("a Gaussian process on {} rows", self.model.rows().len()),
-                "use `hsgp` on up to three columns or a Markov field (`rw2`, `grid`), fit a part of the rows, or raise \
-                 the limit (--memory-limit)",
+                "use `gp(matern52, on=COLUMN)` on one column, `hsgp` on up to three columns or a Markov field (`rw2`, \
+                 `grid`), fit a part of the rows, or raise the limit (--memory-limit)",
             ),
             false => (
                 format!("a fit of {} rows under this prior", self.model.rows().len()),

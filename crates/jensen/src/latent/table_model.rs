@@ -136,6 +136,7 @@ impl TableModel {
             table,
             files,
             taken: &taken,
+            copies: likelihood.predictors(),
         };
         let assembled = assemble(&spec, &view, &rows, measure.units)
             .map_err(|e| Error::Input(e.to_string()))?;
@@ -378,6 +379,7 @@ impl TableModel {
             table,
             files,
             taken: &[],
+            copies: self.likelihood.predictors(),
         };
         let (query, fresh) = self.assembled.query(theta, &view, rows)?;
         Ok((replicate_query(query, self.likelihood.predictors()), fresh))
@@ -421,6 +423,7 @@ impl TableModel {
             table,
             files,
             taken: &[],
+            copies: self.likelihood.predictors(),
         };
         let one = self.assembled.joint(theta, &view, rows)?;
         Ok(one.map(|one| replicate_covariance(&one, self.likelihood.predictors())))

@@ -33,11 +33,17 @@ pub(super) struct View<'a> {
     pub(super) table: &'a Table,
     pub(super) files: &'a dyn Files,
     pub(super) taken: &'a [String],
+    /// The number of linear predictors of a row.
+    pub(super) copies: usize,
 }
 
 impl Source for View<'_> {
     fn rows(&self) -> usize {
         self.table.rows()
+    }
+
+    fn copies(&self) -> usize {
+        self.copies
     }
 
     fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String> {

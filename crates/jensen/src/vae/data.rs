@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jensen_data::{Rows, Table};
+use jensen_data::{Cells, Rows, Table};
 use jensen_neural::{Architecture, Likelihood, Observation};
 
 use super::layout::TableLayout;
@@ -51,7 +51,12 @@ impl VaeData {
         flags.likelihood(false)?;
         match flags.reads_table() {
             true => Self::of_table(&open_table(&data, Some(most))?, data, validation, flags),
-            false => Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags),
+            false => {
+                let rows = Rows::open_within(&data, most).map_err(|error| {
+                    advised(error.into(), || open_table(&data, Some(most)).ok())
+                })?;
+                Self::of_rows(rows, data, validation, flags)
+            }
         }
     }
 
@@ -116,7 +121,9 @@ impl VaeData {
         flags: VaeRequest,
     ) -> Result<Self, Error> {
         if !flags.reads_table() {
-            return Self::of_rows(Rows::of_table(table)?, data, validation, flags);
+            let rows = Rows::of_table(table)
+                .map_err(|error| advised(error.into(), || Some(table.clone())))?;
+            return Self::of_rows(rows, data, validation, flags);
         }
         let likelihood = flags.likelihood(false)?;
         if flags.convolutions.is_some() {
@@ -251,6 +258,20 @@ fn train(rows: &Rows, apart: &Apart, flags: &VaeRequest) -> Vec<usize> {
 fn library_size(rows: &Rows, train: &[usize], flags: &VaeRequest) -> Result<Option<f32>, Error> {
     let typical = flags.has_library_size().then(|| mean_total(rows, train));
     typical.transpose()
+}
+
+/// Adds the decoder for columns of words to the error of a table that has such columns.
+fn advised(error: Error, table: impl FnOnce() -> Option<Table>) -> Error {
+    let has_words = |table: &Table| {
+        let mut columns = table.columns().iter();
+        columns.any(|column| matches!(column.cells, Cells::Words(_)))
+    };
+    match table().is_some_and(|table| has_words(&table)) {
+        true => Error::Input(format!(
+            "{error}; --decoder mixed fits tables with columns of words"
+        )),
+        false => error,
+    }
 }
 
 fn no_table(path: &Path) -> Error {

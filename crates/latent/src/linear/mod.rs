@@ -1,15 +1,18 @@
-//! Linear algebra of the dual. Three implementations share one interface.
+//! Linear algebra of the dual. Four implementations share one interface.
 //!
 //! | file | regime | factorises |
 //! | --- | --- | --- |
 //! | `wide` | dense prior, N ≤ L | B = I + Λ^½ Σ̃ Λ^½, N × N |
 //! | `narrow` | dense prior, L < N | A = I + Rᵀ WᵀΛW R, L × L, Σ = RRᵀ |
 //! | `sparse` | sparse precision Q | A = Q + WᵀΛW by a sparse Cholesky factor, its inverse on the factor's pattern by `selected` |
+//! | `chained` | Markov chain | the covariances of a Kalman filter (`filter`), and a dense matrix of the other variables |
 //! | `design` | products with W | |
 //! | `kernels` | dense factorisations and sums | |
 
 mod block;
+mod chained;
 pub(crate) mod design;
+mod filter;
 pub(crate) mod kernels;
 pub(crate) mod narrow;
 mod selected;
@@ -17,8 +20,10 @@ pub(crate) mod sparse;
 pub(crate) mod wide;
 
 pub(crate) use block::Block;
+pub(crate) use filter::{square, times};
 
 use crate::{Covariance, CovarianceSensitivity, Design, Error, LatentModel};
+use chained::ChainField;
 use narrow::Narrow;
 use sparse::SparseField;
 use wide::Wide;
@@ -27,6 +32,7 @@ pub(crate) enum Geometry {
     Wide(Wide),
     Narrow(Narrow),
     Sparse(Box<SparseField>),
+    Chain(Box<ChainField>),
 }
 
 /// With more independent latent variables than this and a sparse design, the posterior precision is stored as a sparse
@@ -52,6 +58,7 @@ pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
     let (n, latents) = (model.design_rows() as u64, model.prior.len() as u64);
     match &model.prior.covariance {
         Covariance::Precision(q) => sparse::footprint(model, q),
+        Covariance::Chain(chain) => Ok(chained::footprint(chain, n)),
         Covariance::Diagonal(variances)
             if variances.len() > MANY && !matches!(model.design, Design::Dense(_)) =>
         {
@@ -81,6 +88,7 @@ impl Geometry {
             // The factor of Q + WᵀΛW has only the fill-in of the field's graph, whereas the field's covariance would be
             // dense.
             Covariance::Precision(q) => Ok(Self::Sparse(Box::new(SparseField::new(model, q)?))),
+            Covariance::Chain(chain) => Ok(Self::Chain(Box::new(ChainField::new(model, chain)?))),
             // Independent variables are coupled only by the predictors, so their posterior precision is sparse. A dense
             // factor would cost the cube of the number of variables.
             Covariance::Diagonal(variances) if latents > MANY && !dense_design => {
@@ -112,6 +120,7 @@ impl Geometry {
             Self::Wide(g) => g.factor(lambda),
             Self::Narrow(g) => g.factor(lambda),
             Self::Sparse(g) => g.factor(lambda),
+            Self::Chain(g) => g.factor(lambda),
         }
     }
 
@@ -120,6 +129,7 @@ impl Geometry {
             Self::Wide(g) => g.variances(),
             Self::Narrow(g) => g.variances(),
             Self::Sparse(g) => g.variances(),
+            Self::Chain(g) => g.variances(),
         }
     }
 
@@ -128,6 +138,7 @@ impl Geometry {
             Self::Wide(g) => g.posterior_times(x),
             Self::Narrow(g) => g.posterior_times(x),
             Self::Sparse(g) => g.posterior_times(x),
+            Self::Chain(g) => g.posterior_times(x),
         }
     }
 
@@ -148,7 +159,7 @@ impl Geometry {
                 let shift = match &model.prior.covariance {
                     Covariance::Dense(sigma) => kernels::symmetric_times(sigma, &a),
                     Covariance::Diagonal(v) => v.iter().zip(&a).map(|(v, a)| v * a).collect(),
-                    Covariance::Precision(_) => a,
+                    Covariance::Precision(_) | Covariance::Chain(_) => a,
                 };
                 mean.iter().zip(&shift).map(|(m, s)| m - s).collect()
             }
@@ -162,6 +173,15 @@ impl Geometry {
                     .collect();
                 g.latent_mean(mean, &pull(&weights))
             }
+            Self::Chain(g) => {
+                let prior = design::times(&model.design, mean);
+                let weights: Vec<f64> = (0..alpha.len())
+                    .map(|n| lambda[n] * (predictor[n] - prior[n]) - alpha[n])
+                    .collect();
+                let mut shift = pull(&weights);
+                g.solve_latent(&mut shift);
+                mean.iter().zip(&shift).map(|(m, s)| m + s).collect()
+            }
         }
     }
 
@@ -170,6 +190,7 @@ impl Geometry {
             Self::Wide(g) => g.latent_variances(model),
             Self::Narrow(g) => g.latent_variances(),
             Self::Sparse(g) => g.latent_variances(),
+            Self::Chain(g) => g.latent_variances(),
         }
     }
 
@@ -186,6 +207,7 @@ impl Geometry {
             Self::Wide(g) => Ok(g.sensitivity(model, alpha)),
             Self::Narrow(g) => Ok(g.sensitivity(model, alpha, lambda)),
             Self::Sparse(g) => g.sensitivity(model, mean),
+            Self::Chain(g) => Ok(g.sensitivity(model, alpha, mean)),
         }
     }
 }

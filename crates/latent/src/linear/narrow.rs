@@ -32,7 +32,7 @@ impl Narrow {
         let root = match &model.prior.covariance {
             Covariance::Diagonal(v) => Root::Diagonal(v.iter().map(|v| v.sqrt()).collect()),
             Covariance::Dense(sigma) => Root::Dense(root_of(sigma, notes)?),
-            Covariance::Precision(_) => {
+            Covariance::Precision(_) | Covariance::Chain(_) => {
                 return Err(Error::Unsupported(
                     "a sparse precision needs the sparse solver".to_owned(),
                 ));

@@ -327,7 +327,7 @@ pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     match &model.prior.covariance {
         Covariance::Dense(sigma) => (0..sigma.rows).map(|l| sigma.get(l, l)).collect(),
         Covariance::Diagonal(variances) => variances.clone(),
-        Covariance::Precision(_) => Vec::new(),
+        Covariance::Precision(_) | Covariance::Chain(_) => Vec::new(),
     }
 }
 
@@ -350,7 +350,7 @@ pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
             }
             out
         }
-        Covariance::Precision(_) => Dense::zeros(w.rows, 0),
+        Covariance::Precision(_) | Covariance::Chain(_) => Dense::zeros(w.rows, 0),
     }
 }
 

@@ -19,6 +19,7 @@ use super::setting::{self, Setting};
 use super::spec::{Call, Spec, SpecError};
 use super::spectral::Truncation;
 use super::stack::{Block, Stack};
+use super::states::States;
 use super::term::{Body, Builder, Building};
 use super::terms::Known;
 use super::times::Variable;
@@ -28,6 +29,10 @@ enum Kind {
     Process {
         process: GaussianProcess,
         latent: Vec<usize>,
+    },
+    States {
+        states: States,
+        design: Design,
     },
     Stack {
         stack: Stack,
@@ -180,6 +185,14 @@ fn make_process(
     whole: &dyn Fn(Error) -> SpecError,
 ) -> Result<(Kind, Vec<Piece>), SpecError> {
     let terms: Vec<Vec<Building>> = terms.into_iter().map(scaled).collect();
+    if let Some((states, design)) = States::of(&terms, source, rows).map_err(at_source)? {
+        notes.push(format!(
+            "the process is a Markov chain with a state at each of {} values",
+            states.nodes()
+        ));
+        let pieces = terms.into_iter().flatten().map(|building| building.piece);
+        return Ok((Kind::States { states, design }, pieces.collect()));
+    }
     let mut points = Vec::new();
     for building in terms.iter().flatten() {
         points.push(coordinates(&building.piece.reader, source, rows, Some(0)).map_err(at_source)?);
@@ -308,6 +321,7 @@ impl Assembled {
     pub fn prior(&self) -> &dyn Prior {
         match &self.kind {
             Kind::Process { process, .. } => process,
+            Kind::States { states, .. } => states,
             Kind::Stack { stack, .. } => stack,
         }
     }
@@ -316,13 +330,14 @@ impl Assembled {
     pub fn settings(&self) -> Vec<Setting> {
         match &self.kind {
             Kind::Process { process, .. } => process.settings().to_vec(),
+            Kind::States { states, .. } => states.settings(),
             Kind::Stack { stack, .. } => stack.settings(),
         }
     }
 
     fn levels_at_zero(&self) -> impl Iterator<Item = (&Stack, usize, LevelAtZero<'_>)> {
         let stack = match &self.kind {
-            Kind::Process { .. } => None,
+            Kind::Process { .. } | Kind::States { .. } => None,
             Kind::Stack { stack, .. } => Some(stack),
         };
         stack.into_iter().flat_map(|stack| {
@@ -377,18 +392,19 @@ impl Assembled {
         &self.graphs
     }
 
-    /// Returns the number of latent variables of a Gaussian process, or 0 if the prior is sparse.
+    /// Returns the number of latent variables of a Gaussian process with a covariance matrix, or 0 if the prior is
+    /// sparse.
     pub fn process_size(&self) -> usize {
         match &self.kind {
             Kind::Process { latent, .. } => latent.iter().max().map_or(0, |l| l + 1),
-            Kind::Stack { .. } => 0,
+            Kind::States { .. } | Kind::Stack { .. } => 0,
         }
     }
 
     /// Returns the constrained level of each part.
     pub fn pins(&self) -> &[Option<Pin>] {
         match &self.kind {
-            Kind::Process { .. } => &[],
+            Kind::Process { .. } | Kind::States { .. } => &[],
             Kind::Stack { stack, .. } => stack.pins(),
         }
     }
@@ -419,7 +435,7 @@ impl Assembled {
                 Block::Field(field) => field.read(),
                 block => block.len(),
             },
-            Kind::Process { .. } => 0,
+            Kind::Process { .. } | Kind::States { .. } => 0,
         }
     }
 
@@ -468,7 +484,7 @@ impl Assembled {
                     Design::Select(latent.clone())
                 }
             }
-            Kind::Stack { design, .. } => design.clone(),
+            Kind::States { design, .. } | Kind::Stack { design, .. } => design.clone(),
         }
     }
 
@@ -480,7 +496,7 @@ impl Assembled {
     }
 
     /// Returns the prior covariance among rows of another table, which joint draws of a process need. Returns `None` if
-    /// the prior is not a process.
+    /// the prior has no covariance matrix.
     ///
     /// # Errors
     /// Fails if a column is missing.
@@ -495,7 +511,7 @@ impl Assembled {
                 let points = self.points(source, rows)?;
                 process.between(theta, &points).map(Some)
             }
-            Kind::Stack { .. } => Ok(None),
+            Kind::States { .. } | Kind::Stack { .. } => Ok(None),
         }
     }
 
@@ -514,6 +530,10 @@ impl Assembled {
             Kind::Process { process, .. } => {
                 let points = self.points(source, rows)?;
                 Ok((process.query(theta, &points)?, Fresh::none(rows.len())))
+            }
+            Kind::States { states, design } => {
+                let query = states.query(theta, &self.pieces, (design, rows), source)?;
+                Ok((query, Fresh::none(rows.len())))
             }
             Kind::Stack { stack, .. } => {
                 let latents = self.pieces.last().map_or(0, |p| p.latents.end);

@@ -22,6 +22,11 @@ pub trait Source {
     /// Returns the number of rows.
     fn rows(&self) -> usize;
 
+    /// Returns the number of linear predictors of a row, each with its own copy of the prior.
+    fn copies(&self) -> usize {
+        1
+    }
+
     /// Returns the numbers in a column, with NaN for missing values.
     ///
     /// # Errors

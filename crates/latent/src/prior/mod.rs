@@ -5,6 +5,8 @@
 //! | `setting` | hyperparameters, fixed or free |
 //! | `kernel` | the table of covariance functions: values and derivatives |
 //! | `gp` | Gaussian processes: sums of products of covariance functions |
+//! | `matern` | Matérn processes of one input: transitions and noise of the value and its derivatives |
+//! | `states` | such a process with a few effects, for many rows |
 //! | `spectral` | Gaussian processes by basis functions: variances of the coefficients |
 //! | `basis` | the functions |
 //! | `graph` | paths, lattices with holes, graphs of regions |
@@ -38,6 +40,7 @@ mod gp;
 mod graph;
 mod inputs;
 mod kernel;
+mod matern;
 mod ornstein;
 mod pin;
 mod read;
@@ -47,6 +50,7 @@ mod setting;
 mod spec;
 mod spectral;
 mod stack;
+mod states;
 mod term;
 mod terms;
 mod times;
@@ -69,5 +73,6 @@ pub use setting::Setting;
 pub use spec::{Call, Named, Spec, SpecError, Word};
 pub use spectral::{Spectral, Truncation};
 pub use stack::{Block, Stack};
+pub use states::States;
 pub use terms::{DEVIATION, TERMS, Term};
 pub use times::{Times, Variable};

@@ -89,7 +89,12 @@ pub fn replicate_query(query: Query, times: usize) -> Query {
             variance: each(&variance, times),
             mean: each(&mean, times),
         },
+        Query::Extended { .. } => unreachable!("a chain has no copies"),
     }
+}
+
+fn no_copies() -> Error {
+    Error::Unsupported("a chain of states has one linear predictor for each observation".to_owned())
 }
 
 impl Prior for Replicated<'_> {
@@ -114,6 +119,7 @@ impl Prior for Replicated<'_> {
                     .map(|null| replicate_covariance(null, times)),
                 log_determinant: q.log_determinant.map(|d| d * times as f64),
             }),
+            Covariance::Chain(_) => return Err(no_copies()),
         };
         Ok(Structure {
             mean: each(&one.mean, times),
@@ -164,6 +170,7 @@ impl Prior for Replicated<'_> {
                     log_determinant: log_determinant * times as f64,
                 }
             }
+            CovarianceSensitivity::Chain(_) => return vec![f64::NAN; theta.len()],
         };
         let own = Sensitivity {
             mean: folded(&sensitivity.mean),

@@ -328,7 +328,9 @@ fn join(structures: &[Structure], len: usize) -> Precision {
                 let own = -variances.iter().map(|v| v.ln()).sum::<f64>();
                 log_determinant = log_determinant.map(|sum| sum + own);
             }
-            Covariance::Dense(_) => unreachable!("no part has a dense covariance"),
+            Covariance::Dense(_) | Covariance::Chain(_) => {
+                unreachable!("no part has a dense covariance or is a chain")
+            }
         }
         at += structure.len();
     }

@@ -186,7 +186,7 @@ fn predictor(problem: &Problem<'_>, alpha: &[f64]) -> Option<Vec<f64>> {
     let product = match &problem.geometry {
         Geometry::Wide(g) => g.covariance_times(alpha),
         Geometry::Narrow(g) => g.covariance_times(alpha),
-        Geometry::Sparse(_) => return None,
+        Geometry::Sparse(_) | Geometry::Chain(_) => return None,
     };
     let centre = &problem.centre;
     Some(map(alpha.len(), |i| centre[i] - product[i]))
@@ -300,6 +300,7 @@ impl<'p, 'm> Dual<'p, 'm> {
                 quasi_newton(&state.pairs, gradient, |q| match geometry {
                     Geometry::Narrow(g) => g.solve(&weight, &curves.block, q, !reuse),
                     Geometry::Sparse(g) => g.solve(&weight, q, !reuse),
+                    Geometry::Chain(g) => g.solve(&weight, q, !reuse),
                     Geometry::Wide(_) => None,
                 })?
             }

@@ -19,7 +19,7 @@ impl TestTable {
         self
     }
 
-    fn with_words(mut self, name: &'static str, values: &[&'static str]) -> Self {
+    pub fn with_words(mut self, name: &'static str, values: &[&'static str]) -> Self {
         self.words.insert(name, values.to_vec());
         self
     }
@@ -632,7 +632,7 @@ fn basis_functions_give_the_covariance_of_their_kernel() {
                         .sum()
                 })
             }
-            Covariance::Precision(_) => panic!("not independent"),
+            Covariance::Precision(_) | Covariance::Chain(_) => panic!("not independent"),
         }
     };
     for (kernel, basis) in [

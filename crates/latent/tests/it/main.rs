@@ -10,6 +10,7 @@ mod moments;
 mod prior;
 mod quantiles;
 mod solvers;
+mod states;
 mod tightness;
 mod times;
 mod uses;

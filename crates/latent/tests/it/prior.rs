@@ -196,6 +196,7 @@ pub fn check_gradient(prior: &dyn Prior, theta: &[f64]) {
                 0.0
             },
         },
+        Covariance::Chain(_) => unreachable!("the tests of `states` compare bounds"),
     };
     let sensitivity = Sensitivity {
         mean: vec![0.0; at.len()],

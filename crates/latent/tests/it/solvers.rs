@@ -253,6 +253,7 @@ fn sensitivities_agree_with_differences() {
                         difference,
                     );
                 }
+                CovarianceSensitivity::Chain(_) => panic!("no model is a chain"),
             }
         }
     }

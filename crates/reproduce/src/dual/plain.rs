@@ -176,6 +176,9 @@ fn dense_prior(model: &LatentModel) -> Result<Dense, Failure> {
             let n = variances.len();
             Dense::from_fn(n, n, |i, j| if i == j { variances[i] } else { 0.0 })
         }
+        Covariance::Chain(_) => {
+            return Err(Failure::Method("a chain has no matrix".to_owned()));
+        }
         Covariance::Precision(q) => {
             let n = q.matrix.cols;
             let mut whole = vec![0.0; n * n];

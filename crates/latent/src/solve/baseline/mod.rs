@@ -28,8 +28,16 @@ use crate::{Covariance, Dense, Error, LatentModel};
 const LARGEST: usize = 4000;
 
 pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error> {
-    let Covariance::Precision(q) = &model.prior.covariance else {
-        return Ok(model.clone());
+    let q = match &model.prior.covariance {
+        Covariance::Precision(q) => q,
+        Covariance::Chain(_) => {
+            return Err(Error::Unsupported(
+                "this solver needs the prior's covariance, which is too large for a process on so many values; use \
+                 the solver `dual`"
+                    .to_owned(),
+            ));
+        }
+        _ => return Ok(model.clone()),
     };
     let n = q.matrix.cols;
     if q.null_space.is_some() {
@@ -79,7 +87,7 @@ pub(crate) fn solution(
         let product = match &problem.geometry {
             Geometry::Wide(g) => Some(g.covariance_times(&alpha)),
             Geometry::Narrow(g) => Some(g.covariance_times(&alpha)),
-            Geometry::Sparse(_) => None,
+            Geometry::Sparse(_) | Geometry::Chain(_) => None,
         };
         if let (Some(product), Some(log_determinant)) = (product, problem.geometry.factor(&lambda))
         {

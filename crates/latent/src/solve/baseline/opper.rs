@@ -24,7 +24,7 @@ impl Opper<'_, '_> {
             Geometry::Wide(g) => g.covariance_times(x),
             Geometry::Narrow(g) => g.covariance_times(x),
             // Precisions have already been converted to covariances.
-            Geometry::Sparse(_) => vec![f64::NAN; x.len()],
+            Geometry::Sparse(_) | Geometry::Chain(_) => vec![f64::NAN; x.len()],
         }
     }
 
@@ -62,7 +62,7 @@ impl Opper<'_, '_> {
                 }
                 out
             }
-            Geometry::Sparse(_) => vec![f64::NAN; x.len()],
+            Geometry::Sparse(_) | Geometry::Chain(_) => vec![f64::NAN; x.len()],
         }
     }
 }

@@ -47,7 +47,7 @@ impl<'p, 'm> Primal<'p, 'm> {
                     Covariance::Diagonal(v) => {
                         Dense::from_fn(w.rows, w.cols, |i, l| w.get(i, l) * v[l].sqrt())
                     }
-                    Covariance::Precision(_) => {
+                    Covariance::Precision(_) | Covariance::Chain(_) => {
                         return Err(Error::Unsupported(
                             "this solver needs a covariance".to_owned(),
                         ));
