@@ -70,9 +70,9 @@ pub struct TensorSpec {
     pub inputs: usize,
     /// Number of outputs.
     pub outputs: usize,
-    /// Number of weighted inputs in a sum, from which the size of initial weights follows. In a dense layer it is the number
-    /// of inputs.
-    pub fan_in: usize,
+    /// Number of weighted inputs in a sum, from which the size of initial weights follows. `None` means all inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fan_in: Option<usize>,
 }
 
 impl TensorSpec {
@@ -82,7 +82,7 @@ impl TensorSpec {
             name,
             inputs,
             outputs,
-            fan_in: inputs,
+            fan_in: None,
         }
     }
 
@@ -170,9 +170,9 @@ impl Layer {
             }
         };
         let (biases, fan_in) = match self {
-            Self::Dense { .. } | Self::Convolution(_) => (outputs, inputs),
-            Self::Transposed(windows) => (windows.large.channels, windows.overlap(inputs)),
-            Self::TransposedHead(windows) => (windows.outer(), windows.overlap(inputs)),
+            Self::Dense { .. } | Self::Convolution(_) => (outputs, None),
+            Self::Transposed(windows) => (windows.large.channels, Some(windows.overlap(inputs))),
+            Self::TransposedHead(windows) => (windows.outer(), Some(windows.overlap(inputs))),
         };
         let weight = TensorSpec::new(format!("{name}.weight"), inputs, outputs);
         [

@@ -519,7 +519,9 @@ pub fn initial_weights(
             let sd = sd.unwrap_or(if spec.is_bias() {
                 0.0
             } else {
-                (spec.fan_in.max(1) as f64).sqrt().recip()
+                (spec.fan_in.unwrap_or(spec.inputs).max(1) as f64)
+                    .sqrt()
+                    .recip()
             });
             Tensor {
                 spec: spec.clone(),

@@ -310,7 +310,7 @@ fn wrong_tables_are_refused_in_one_line() {
     let args = ["vae", "fit", &table, "--columns", "mass=poisson"];
     refused(&args, 2, &["--decoder mixed"]);
     let args = ["vae", "fit", &table];
-    refused(&args, 3, &["has words", "--decoder mixed"]);
+    refused(&args, 3, &["not a number", "--decoder mixed"]);
 
     run(&format!(
         "vae fit {table} --decoder mixed {QUICK} --epochs 1 --quiet --out {fit}"

@@ -266,12 +266,15 @@ fn advised(error: Error, table: impl FnOnce() -> Option<Table>) -> Error {
         let mut columns = table.columns().iter();
         columns.any(|column| matches!(column.cells, Cells::Words(_)))
     };
-    match table().is_some_and(|table| has_words(&table)) {
-        true => Error::Input(format!(
-            "{error}; --decoder mixed fits tables with columns of words"
-        )),
-        false => error,
+    if !table().is_some_and(|table| has_words(&table)) {
+        return error;
     }
+    let text = error.to_string();
+    // An excerpt of the table follows the first line.
+    let (first, excerpt) = text.split_at(text.find('\n').unwrap_or(text.len()));
+    Error::Input(format!(
+        "{first}; --decoder mixed fits tables with columns of words{excerpt}"
+    ))
 }
 
 fn no_table(path: &Path) -> Error {

@@ -32,7 +32,7 @@ pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error>
         Covariance::Precision(q) => q,
         Covariance::Chain(_) => {
             return Err(Error::Unsupported(
-                "this solver needs the prior's covariance, which is too large for a process on so many values; use \
+                "this solver needs the prior's covariance, which a process in state-space form does not have; use \
                  the solver `dual`"
                     .to_owned(),
             ));
