@@ -147,7 +147,7 @@ pub fn draw(
 fn extended(model: &LatentModel, query: &Query) -> LatentModel {
     let mut longer = model.clone();
     if let Query::Extended { prior, design, .. } = query {
-        longer.prior = prior.clone();
+        longer.prior = (**prior).clone();
         longer.design = design.clone();
     }
     longer

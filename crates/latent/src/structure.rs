@@ -259,7 +259,7 @@ pub enum Query {
     /// Linear combinations of the latent variables of a longer chain, which contains the chain of the fit.
     Extended {
         /// The prior of the longer chain.
-        prior: Structure,
+        prior: Box<Structure>,
         /// The map from its latent variables to the linear predictors of the fit.
         design: Design,
         /// The map from its latent variables to the new linear predictors.

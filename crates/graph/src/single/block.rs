@@ -61,6 +61,44 @@ impl Runner<'_> {
         })
     }
 
+    /// Copies the elements of the spans to consecutive elements of the target.
+    unsafe fn copy(&self, target: &Location, source: &Location, spans: &[Span]) {
+        // SAFETY: the plan has created the spans from a list of elements of the source, and the target has as many
+        // elements as the list.
+        unsafe {
+            for (mut to, from) in self.rows(target, source) {
+                for span in spans {
+                    if source.uniform {
+                        (0..span.len).for_each(|i| *to.add(i) = *from);
+                    } else {
+                        let from = from.add(span.first);
+                        (0..span.len).for_each(|i| *to.add(i) = *from.add(i));
+                    }
+                    to = to.add(span.len);
+                }
+            }
+        }
+    }
+
+    /// Adds consecutive elements of the source to the elements of the spans.
+    unsafe fn scatter(&self, target: &Location, source: &Location, spans: &[Span]) {
+        // SAFETY: the plan has created the spans from a list of elements of the target, and the source has as many
+        // elements as the list.
+        unsafe {
+            for (to, mut from) in self.rows(target, source) {
+                for span in spans {
+                    let to = to.add(span.first);
+                    if source.uniform {
+                        (0..span.len).for_each(|i| *to.add(i) += *from);
+                    } else {
+                        (0..span.len).for_each(|i| *to.add(i) += *from.add(i));
+                        from = from.add(span.len);
+                    }
+                }
+            }
+        }
+    }
+
     unsafe fn step(&self, step: &Step) {
         // SAFETY: the offsets of the plan are inside the memory that the program created. A target overlaps an operand
         // only if both are the same, element by element.
@@ -105,18 +143,7 @@ impl Runner<'_> {
                         first: 0,
                         len: *len,
                     }];
-                    let spans = spans.as_deref().unwrap_or(&whole);
-                    for (mut to, from) in self.rows(target, source) {
-                        for span in spans {
-                            if source.uniform {
-                                (0..span.len).for_each(|i| *to.add(i) = *from);
-                            } else {
-                                let from = from.add(span.first);
-                                (0..span.len).for_each(|i| *to.add(i) = *from.add(i));
-                            }
-                            to = to.add(span.len);
-                        }
-                    }
+                    self.copy(target, source, spans.as_deref().unwrap_or(&whole));
                 }
                 Step::Zero { target, len } => {
                     for lane in 0..self.lanes {
@@ -128,19 +155,7 @@ impl Runner<'_> {
                     target,
                     source,
                     spans,
-                } => {
-                    for (to, mut from) in self.rows(target, source) {
-                        for span in spans.iter() {
-                            let to = to.add(span.first);
-                            if source.uniform {
-                                (0..span.len).for_each(|i| *to.add(i) += *from);
-                            } else {
-                                (0..span.len).for_each(|i| *to.add(i) += *from.add(i));
-                                from = from.add(span.len);
-                            }
-                        }
-                    }
-                }
+                } => self.scatter(target, source, spans),
                 Step::Max {
                     target,
                     source,

@@ -24,7 +24,7 @@ const MOST: usize = 64;
 #[derive(Clone, Debug)]
 enum Part {
     /// The process, with its variance and its lengthscale.
-    Process(Matern, [Setting; 2]),
+    Process(Box<Matern>, [Setting; 2]),
     /// Independent effects with a common variance.
     Effects { count: usize, variance: Setting },
 }
@@ -61,7 +61,7 @@ impl States {
         let process = process.ok_or_else(|| {
             Error::Prior("only a Matérn process has states at its inputs".to_owned())
         })?;
-        let parts = vec![Part::Process(process, [variance, lengthscale])];
+        let parts = vec![Part::Process(Box::new(process), [variance, lengthscale])];
         Ok(Self { parts, times })
     }
 
@@ -206,7 +206,7 @@ impl States {
 
     fn process(&self) -> (&Matern, &[Setting; 2]) {
         let mut found = self.parts.iter().filter_map(|part| match part {
-            Part::Process(process, settings) => Some((process, settings)),
+            Part::Process(process, settings) => Some((process.as_ref(), settings)),
             Part::Effects { .. } => None,
         });
         found.next().expect("one part is the process")
@@ -274,7 +274,7 @@ impl States {
         let times = distinct([self.times.as_slice(), &new.time].concat());
         let all = [&old, &new];
         Ok(Query::Extended {
-            prior: self.prior(theta, &times, &self.counts(&all))?,
+            prior: Box::new(self.prior(theta, &times, &self.counts(&all))?),
             design: self.design(&times, &all, &old),
             rows: self.design(&times, &all, &new),
         })
@@ -329,7 +329,7 @@ fn part(building: &Building) -> Option<Part> {
     match (shape, &building.piece.reader, lengthscales.as_slice()) {
         (_, Reader::Inputs(columns), [lengthscale]) if columns.len() == 1 => {
             let settings = [variance.clone(), lengthscale.clone()];
-            Some(Part::Process(Matern::of(*shape)?, settings))
+            Some(Part::Process(Box::new(Matern::of(*shape)?), settings))
         }
         (Shape::Constant, Reader::Common, _) => effects(1),
         (Shape::Linear, Reader::Covariates(list) | Reader::Inputs(list), _) => effects(list.len()),
