@@ -863,7 +863,7 @@ def test_auto_encoders_of_images():
     X = (pictures ^ (rng.random(pictures.shape) < 0.02)).reshape(700, -1).astype(float)
     train, test = X[:400], X[400:]
     settings = dict(decoder="bernoulli", hidden=(32,), activation="relu", optimizer="adam", learning_rate=0.003)
-    settings |= dict(max_iter=60, random_state=0)
+    settings |= dict(max_iter=150, random_state=0)
     dense = AutoEncoder(2, **settings).fit(train).score(test)
     model = AutoEncoder(2, image=(10, 8), convolutions=(8, 16), **settings).fit(train)
     assert model.score(test) > dense + 1
