@@ -27,11 +27,14 @@ pub fn oldest(root: &Path) -> Result<Ended, String> {
         .as_str()
         .ok_or("no rust-version in the workspace")?
         .to_owned();
-    if !run::has(&promised, &["cargo", "--version"]) {
+    // An exact version can be installed as `1.95` or as `1.95.0`.
+    let names = [promised.clone(), format!("{promised}.0")];
+    let installed = |name: &&String| run::has(name, &["cargo", "--version"]);
+    let Some(toolchain) = names.iter().find(installed) else {
         return Ok(Ended::Skipped(format!("Rust {promised} is not installed")));
-    }
+    };
     let arguments = ["check", "-q", "--workspace", "--all-targets"];
-    run::cargo_of(&promised, root, &arguments, &[])?;
+    run::cargo_of(toolchain, root, &arguments, &[])?;
     Ok(Ended::Done)
 }
 
