@@ -82,7 +82,7 @@ impl Convolutions {
         let smallest = |layer: &Windows| layer.large.pixels() == 1;
         match self.windows(1).iter().position(smallest) {
             Some(layer) => Err(format!(
-                "images of {} × {} pixels are a single pixel after {layer} layers, so there can be no more \
+                "images of {} × {} pixels are a single pixel after layer {layer}, so there can be no more \
                  convolutional layers",
                 self.image.width, self.image.height
             )),

@@ -129,10 +129,7 @@ fn layers_without_images_are_refused() {
     for (more, words) in [
         ("--convolutions 4", ["--convolutions", "--image"]),
         ("--window 3", ["--window", "--convolutions"]),
-        (
-            "--image 2x2 --convolutions 4,4",
-            ["2 × 2", "after 1 layers"],
-        ),
+        ("--image 2x2 --convolutions 4,4", ["2 × 2", "after layer 1"]),
         ("--image 2x2 --convolutions 4,x", ["filters", "32,64"]),
         ("--image 2x2 --convolutions 4 --window 1", ["--window", "1"]),
         (

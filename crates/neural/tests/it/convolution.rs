@@ -232,7 +232,7 @@ fn layers_that_do_not_fit_the_records_are_refused() {
     };
     assert_eq!(fits.check(), Ok(()));
     refused(&|a| with(a, grid(8, 8, 1), &[4], 1), "leave out pixels");
-    refused(&|a| with(a, grid(8, 8, 1), &[4; 4], 4), "after 3 layers");
+    refused(&|a| with(a, grid(8, 8, 1), &[4; 4], 4), "after layer 3");
     refused(
         &|a| with(a, grid(8, 8, 1), &[4, 0], 4),
         "at least one filter",
