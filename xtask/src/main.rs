@@ -8,6 +8,7 @@
 //! | | `sources` | file lengths; every library turns on the lints against printing, files and processes |
 //! | | `manifests` | every crate uses the workspace's lints and has the fields that crates.io shows |
 //! | | `pages` | files that the documentation names exist, and links lead to headings |
+//! | | `constants` | every constant of the black-box methods has its reason beside it, and the book lists them |
 //! | | `words` | pages, messages, sources and scripts use the terms of the page on terms, and not the words that these replaced |
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
@@ -23,6 +24,7 @@
 //! | `pictures` | `browser` | the same; it also takes the book's pictures again |
 //! | `playground` | `playground` | nothing: it builds one page with the engine as WebAssembly, under `target/playground` |
 //! | `flags` | `flags` | nothing: it rewrites the tables of flags in the book's page on the command |
+//! | `constants` | `constants` | nothing: it rewrites the table of the book's page on constants |
 //! | `man` | `man` | nothing: it writes man pages of the command under `target/man` |
 //! | `reproducible` | `reproducible` | builds of the command in two folders are equal, byte by byte |
 //! | `sbom` | `sbom` | nothing: it writes a bill of materials of the command under `target/sbom` |
@@ -36,6 +38,7 @@ mod attack;
 mod binary;
 mod book;
 mod browser;
+mod constants;
 mod features;
 mod flags;
 mod levels;
@@ -67,7 +70,7 @@ struct Findings {
 
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 21] = [
+const CHECKS: [Check; 22] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
@@ -82,6 +85,7 @@ const CHECKS: [Check; 21] = [
     ("pictures", browser::pictures),
     ("playground", playground::build),
     ("flags", flags::write),
+    ("constants", constants::write),
     ("man", man::write),
     ("reproducible", reproducible::check),
     ("sbom", sbom::write),
@@ -167,6 +171,7 @@ fn check(root: &Path) -> Result<Findings, String> {
     }
     levels::check_rows(root, &mut findings);
     pages::check(root, &mut findings)?;
+    constants::check(root, &mut findings)?;
     words::check(&packages, root, &mut findings)?;
     Ok(findings)
 }

@@ -39,6 +39,8 @@ use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 
+/// The step sizes that the adaptation tries, from the largest to the smallest. They are the ones of Kucukelbir, Tran,
+/// Ranganath, Gelman and Blei (2017, section 2.6) and of Stan.
 const ETAS: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 
 /// The rule that decides when ADVI stops.
@@ -328,6 +330,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
             return None;
         }
         let rows = self.oracle.family().noise_dim();
+        /// The number of draws that judge the gain of a window. Their standard error is a sixteenth of the standard
+        /// deviation of one draw's gain.
         const DRAWS: usize = 256;
         let noise = self
             .stream(NoisePurpose::Judge, u64::MAX - state.k)

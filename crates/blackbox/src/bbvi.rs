@@ -18,7 +18,7 @@ use jensen_run::{
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
-use crate::certificate::certify;
+use crate::certificate::{PATIENCE, certify};
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::{Family, Smoothness};
@@ -115,8 +115,8 @@ impl Fitting for BbviSettings {
     }
 }
 
-const PATIENCE: u64 = 4;
-
+/// The smallest multiple of the step size, after four windows without a gain. It applies to families without a
+/// certificate.
 const SMALLEST_STEP: f64 = 1.0 / 16.0;
 
 /// Stochastic-gradient variational inference. Its result is the vector of parameters ω.

@@ -32,6 +32,12 @@ impl Certificate {
     }
 }
 
+/// After this many certificates that find more than the tolerance, a fit has stalled. Before each of them, two or three
+/// windows without a gain have halved the step size.
+pub(crate) const PATIENCE: u64 = 4;
+
+/// The largest number of fresh draws that judge a polish. Their standard error is then 1/128 of the standard deviation
+/// of one draw's gain.
 const MAX_JUDGES: usize = 16_384;
 
 /// Polishes `omega` and estimates the improvement of the ELBO. `iteration` is part of the key of the draws. The

@@ -10,9 +10,10 @@ use jensen_run::Interrupt;
 use crate::agreement::{Agreement, Moments};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
-use crate::policy::Policy;
+use crate::policy::{DENSE, Policy};
 use crate::psis::{khat, khat_threshold, tail_index_error};
 
+/// The largest number of lanes per call of the density. The values of a thousand coordinates then take 4 MiB.
 const BLOCK: usize = 512;
 
 /// The number of draws per block after an interrupt. It is also the smallest block for slow densities.
@@ -97,17 +98,17 @@ impl Evaluation {
 const OUTSIDE: f64 = 0.01;
 
 /// The factors by which the number of draws may grow. The last factor applies only if k̂ is still close to its limit,
-/// and in at most [`MOST_COORDINATES`] dimensions.
+/// and in at most [`DENSE`] dimensions.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
+/// The number of standard errors by which k̂ must be below its limit. A normal error exceeds three standard errors once
+/// in seven hundred evaluations.
 const CLEAR: f64 = 3.0;
 /// If k̂ is below its limit by at least this distance, no more draws are needed.
 const FAR_BELOW: f64 = 0.35;
 
 /// If k̂ is within this distance of its limit, doubling the number of draws can decide whether k̂ is good.
 const NEAR: f64 = 0.1;
-
-const MOST_COORDINATES: usize = 400;
 
 /// The largest number of values (draws times coordinates) with which an evaluation decides whether the weights change
 /// the moments. Beyond this number, a refinement costs less than the decision.
@@ -243,7 +244,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
         evaluation = summarize(&weights, moments.agreement(policy));
     }
     let last = MORE.len() - 1;
-    let levels = if family.dim() <= MOST_COORDINATES {
+    let levels = if family.dim() <= DENSE {
         MORE.len()
     } else {
         last

@@ -97,6 +97,8 @@ impl Fitting for HfsgviSettings {
     }
 }
 
+/// The run has converged after this many successive steps with small predicted and measured gains. One may be due to
+/// chance.
 const QUIET: u64 = 3;
 
 /// Hessian-free stochastic Gaussian variational inference. Its result is the vector of parameters ω.

@@ -9,7 +9,11 @@ use crate::calls::Calls;
 use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
 
+/// The largest number of Newton steps to the mode of the local parameters. It is a cap for searches whose steps become
+/// shorter without end.
 const STEPS: usize = 60;
+
+/// The factor by which a rejected step becomes shorter. Twelve rejections in a row lead to [`SHORTEST`].
 const SHORTER: f64 = 0.3;
 /// The shortest allowed step, as a share of a full Newton step. If a shorter step would be necessary, the search ends
 /// without a mode.
@@ -19,8 +23,11 @@ const SHORTEST: f64 = 1e-6;
 /// mode, so the decrement is twice the remaining distance from the mode.
 const FOUND: f64 = 1e-6;
 
+/// The number of values (coordinates times lanes) per call of the density, which take 16 MiB.
 const TOGETHER: usize = 1 << 21;
 
+/// The largest number of lanes per call of the density. In up to 8 192 dimensions, this limit is smaller than that of
+/// [`TOGETHER`].
 const LANES: usize = 256;
 
 /// The distance between quadrature nodes, in standard deviations of Laplace's method. With this distance, the
@@ -312,6 +319,7 @@ struct Moments {
 impl Moments {
     /// Integrates the slopes of the log density at the nodes. Returns `None` if the density is not nearly Gaussian.
     fn of(slopes: impl Iterator<Item = f64>) -> Option<Self> {
+        /// The number of quadrature nodes, including the mode.
         const COUNT: usize = 2 * SIDE + 1;
         let mut g = [0.0; COUNT];
         for (at, slope) in slopes.enumerate() {

@@ -25,7 +25,7 @@ use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::mixture::{Component, Mixture, log_sums};
 use crate::family::{Family, FamilyKind, Smoothness};
-use crate::noise::{NoisePurpose, NoiseSource};
+use crate::noise::{FREEDOM, NoisePurpose, NoiseSource};
 use crate::oracle::Estimate;
 use crate::psis::psis;
 use crate::reduce::{dot, sum};
@@ -56,9 +56,12 @@ impl Default for MomentsSettings {
 /// determine them.
 const LARGEST: usize = 128;
 
-const FREEDOM: usize = 5;
-
+/// The effective share must rise by this relative amount to count as an improvement. Chance changes the share of a few
+/// thousand draws by about as much.
 const RISE: f64 = 0.01;
+
+/// After this many iterations without an improvement, the fit ends. Each new component needs an iteration to be placed
+/// and another to be measured, so three components in a row may fail.
 const PATIENCE: u64 = 6;
 
 /// The smallest effective sample size, as a share of the draws, of a mixture that counts as converged. With a smaller
@@ -72,6 +75,7 @@ const INERTIA: f64 = 2.0;
 /// The covariance of a new component is computed from this share of the draws, namely those closest to the component.
 const AROUND: f64 = 0.05;
 
+/// The number of lanes per call of the density. A fit has at most 128 coordinates, so a block takes at most 2 MiB.
 const BLOCK: usize = 2048;
 
 impl MomentsSettings {

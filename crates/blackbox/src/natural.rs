@@ -70,14 +70,21 @@ impl NaturalSettings {
     }
 }
 
+/// The shares of a natural-gradient step that are tried, until one raises the bound. The last is a twentieth: if even
+/// that lowers the bound, the noise of the draws dominates.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
+/// The number of Hessian-vector products per step, divided by the number of colours of the pattern.
 const HESSIAN_LANES: usize = 1 << 15;
+
+/// The smallest number of draws for the Hessian of a step.
 const HESSIAN_DRAWS: usize = 16;
 
 /// If the ratio of a gain to the previous gain exceeds this value, the noise of the averages is assumed to dominate.
 const PROGRESS: f64 = 0.6;
 
+/// The largest ratio of successive gains with which the remaining gain is extrapolated. The remaining gain is then
+/// twenty times the last gain.
 const SLOWEST: f64 = 0.95;
 
 impl MethodSettings for NaturalSettings {

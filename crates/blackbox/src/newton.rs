@@ -27,8 +27,12 @@ const CHEAP: usize = 2;
 /// model itself is no more accurate than the largest tolerance.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
 
+/// The number of stored values of the path of conjugate gradients, which take 32 MiB. A shorter step within the stored
+/// part of the path needs no new products.
 const KEPT: usize = 1 << 22;
 
+/// The largest number of steps along the path that are tried within a smaller radius, before the Hessian is computed
+/// again.
 const TRIALS: u64 = 4;
 
 /// The state of the trust-region Newton method.

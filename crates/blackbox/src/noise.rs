@@ -6,6 +6,10 @@ use jensen_math::simd::Simd;
 use crate::dense::{cholesky, solve_lower_lanes};
 use crate::reduce::dot;
 
+/// The degrees of freedom of draws with heavy tails. Their fourth moment exists, so that weighted second moments have a
+/// variance, and one coordinate in a thousand is nearly seven units away.
+pub(crate) const FREEDOM: usize = 5;
+
 /// The purposes of random numbers. Streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePurpose {

@@ -28,6 +28,7 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     hessian_workspace: Option<D::Workspace>,
 }
 
+/// The number of Hessian-vector products per call of the density.
 const HESSIAN_LANES: usize = 512;
 
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {

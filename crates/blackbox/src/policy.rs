@@ -8,10 +8,19 @@ use jensen_math::special::inv_phi;
 use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
+/// The largest dimension in which dense matrices of all pairs of coordinates are used without a structure: full
+/// covariances, whitening by all correlations, tail transforms of every coordinate, explicit Hessians of TrustVI, and
+/// evaluations with 32 times the usual draws. In 400 dimensions, such a matrix has 80 200 different elements, and a
+/// product with it costs 160 000 multiplications, as much as a gradient of a few thousand records.
+pub(crate) const DENSE: usize = 400;
+
+/// The dimension to which the budget of gradients refers. In more dimensions, a gradient takes proportionally longer.
 const SCALED: u64 = 100;
 
 /// A refinement may use more gradients than its budget as long as it has taken fewer elementary operations than this.
 const WORK: u64 = 16_000_000_000;
+
+/// The factor by which a cheap density may exceed the budget of gradients.
 const CHEAP: u64 = 5;
 
 /// The required accuracy of the reported numbers, and the number of gradients that a fit may use to reach this

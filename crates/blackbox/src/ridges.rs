@@ -9,17 +9,10 @@
 use jensen_density::{Lanes, LogDensity};
 
 use crate::starts::StartOutcome;
+use crate::tail_decay::{AWAY, FALLEN};
 
 /// The number of steps between the two optima.
 const STEPS: usize = 32;
-
-/// The distances of the points beyond either optimum, relative to the distance between the optima.
-const BEYOND: [f64; 2] = [20.0, 200.0];
-
-/// The log density falls if it decreases by more than this number of nats. Halfway between two equal normals that count
-/// as separate modes of the starts, it decreases by at least 1.4 nats. A Cauchy density decreases by 6 nats over twenty
-/// standard deviations.
-const FALLEN: f64 = 1.0;
 
 /// A coordinate belongs to the direction of the line if its step, in its own standard deviations, is at least this share
 /// of the largest step.
@@ -57,7 +50,7 @@ impl Line {
 
 fn shape<D: LogDensity>(density: &D, from: &[f64], to: &[f64]) -> Shape {
     let between = (0..=STEPS).map(|k| k as f64 / STEPS as f64);
-    let beyond = BEYOND.iter().flat_map(|far| [-far, 1.0 + far]);
+    let beyond = AWAY.iter().flat_map(|far| [-far, 1.0 + far]);
     let points: Vec<f64> = between.chain(beyond).collect();
     let lanes = points.len();
     let mut z = Vec::with_capacity(from.len() * lanes);

@@ -104,7 +104,11 @@ impl SaaSettings {
     }
 }
 
+/// The number of draws per row of noise in the first stage. A covariance from four draws per row has a condition number
+/// of at most nine by chance, `((1 + ½)/(1 − ½))²`.
 const DRAWS_A_ROW: usize = 4;
+
+/// The largest number of draws in the first stage.
 const MOST_FIRST: usize = 2048;
 
 /// Returns whether the first stage has enough draws to determine a covariance. With fewer draws, other draws would give
@@ -118,6 +122,7 @@ pub(crate) fn averages(dim: usize) -> bool {
 /// a trusted fit.
 const HARD_PRODUCTS: u64 = 100;
 
+/// The largest number of draws of such a family (see [`HARD_PRODUCTS`]).
 const HARD_DRAWS: usize = 512;
 
 impl MethodSettings for SaaSettings {

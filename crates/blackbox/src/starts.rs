@@ -37,14 +37,20 @@ pub use points::Init;
 use points::{FIRST_WIDE, Points, initial_log_sd};
 pub use settings::StartSettings;
 
+/// The number of draws of the first iterations of a start. They decide the way to a region, and the draws that all
+/// starts share decide the optimum in it.
 const SCOUTING: usize = 8;
 
+/// The number of starts that run side by side. It is the same on every machine, so that the result does not depend on
+/// the number of threads.
 const WAVE: usize = 4;
 
+/// A start ends when its predicted gain is below this number of nats. The fit of a family follows with a smaller
+/// tolerance.
 const TOLERANCE: f64 = 0.1;
 
 /// The largest lag of a start behind the best start, in nats. A start lags if its ELBO would remain this far below the
-/// best ELBO even if each remaining iteration gained twice the last prediction. Rough densities, such as those that use
+/// best ELBO even if each remaining iteration gained twice the last prediction. Rough densities, such as integrals by
 /// solvers with loose tolerances, make steps shrink far from any optimum. Each such step costs as much as a useful
 /// step.
 const BEHIND: f64 = 20.0;

@@ -32,13 +32,19 @@ const AT: f64 = 2.0;
 /// gradients.
 const TURNED: usize = 48;
 
+/// The number of points at which a map must leave the log density unchanged.
 const POINTS: usize = 32;
+
+/// The smallest number of points with a finite log density. Equal infinities say nothing about a map.
 const FINITE: usize = 8;
 
+/// The largest relative difference between log densities that counts as a rounding error.
 const ROUNDING: f64 = 1e-8;
 
+/// The largest dimension. The search compares pairs of coordinates.
 const LARGEST: usize = 4096;
 
+/// The largest number of images of a mode. Eight exchangeable groups have 40 320.
 pub(crate) const MOST: usize = 50_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]

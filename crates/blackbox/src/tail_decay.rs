@@ -7,20 +7,24 @@ use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// The distances by which the check moves a coordinate, in both directions, in standard deviations of the
-/// approximation.
-const AWAY: [f64; 2] = [20.0, 200.0];
+/// approximation. The check of a line between two optima moves beyond either by these multiples of their distance.
+pub(crate) const AWAY: [f64; 2] = [20.0, 200.0];
 
 /// The required decrease of the log density, in nats, on at least one side. A Cauchy density decreases by 6 nats over
-/// twenty standard deviations.
-const FALLEN: f64 = 1.0;
+/// twenty standard deviations. Halfway between two equal normals that count as separate modes of the starts, it decreases by
+/// at least 1.4 nats.
+pub(crate) const FALLEN: f64 = 1.0;
 
 /// The number of draws from which the check moves a coordinate. A check from a single point would be too strict. For
 /// example, if all effects of a hierarchy are at their means, the density rises as the scale falls. If all abilities in
 /// an item response model are at their means, the density rises as their slope grows.
 const DRAWS: usize = 5;
 
+/// The largest dimension of the check, which moves one coordinate at a time. In more dimensions, its evaluations take
+/// longer than a fit.
 const MOST: usize = 1024;
 
+/// The number of points per call of the density.
 const BLOCK: usize = 512;
 
 /// A coordinate and a side.

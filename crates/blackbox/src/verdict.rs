@@ -245,6 +245,8 @@ impl Fit {
     }
 }
 
+/// The smallest share of a mode's mass, relative to the mass that its ELBO predicts. The ELBO of a mean-field fit
+/// underestimates the mass of correlated modes, by different factors for different modes.
 const VISITED: f64 = 0.25;
 
 /// Returns whether refined draws show that chains move to another mode and back. The indicator of the mode must have
@@ -274,6 +276,7 @@ fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
 /// mode. A mode that the chains have not visited is farther from the draws.
 const AMID: f64 = 3.0;
 
+/// The smallest number of draws per coordinate that determines a Mahalanobis distance.
 const TELLING: usize = 4;
 
 /// Compares the Mahalanobis distance between the optimum and the mean of the draws with [`AMID`].

@@ -11,28 +11,39 @@ use crate::calls::Calls;
 use crate::evaluation::preview;
 use crate::family::{Conditional, Family, FamilyKind, Space, Sparse};
 use crate::oracle::Oracle;
+use crate::policy::DENSE;
 use crate::settings::Settings;
 use crate::starts::{StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
-const FULL_RANK_LIMIT: usize = 400;
-
+/// The smallest dimension of the families that use the pattern of the density. In fewer dimensions, a full covariance
+/// has at most 5 050 parameters, and its Newton steps take less time than the search for a structure would save.
 const SPARSE_FROM: usize = 100;
 
 /// The smallest dimension at which the conditionally structured Gaussian is fitted first, if the density has global
 /// parameters. In fewer dimensions, several starts take only seconds, and they find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
+/// The largest average number of nonzeros in a column of the local parameters' factor. The nested approximation
+/// factorises the local precision at every point, and the cost of a column grows with the square of its nonzeros.
 const CONDITIONAL_FILL: usize = 32;
 
 /// The sparse family is a candidate only if it has at most a quarter of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
 
+/// The largest number of nonzeros of a sparse factor, which takes 16 MiB.
 const SPARSE_NONZEROS: usize = 1 << 21;
 
+/// The number of factors of a low-rank covariance. They represent the widest directions. More factors cost more draws,
+/// and a low-rank fit rarely passes the checks with any number of them.
 const FACTORS: usize = 8;
 
+/// The number of components of a mixture. It leaves several components for each of two or three modes, so that they can
+/// also represent bends.
 const COMPONENTS: usize = 8;
+
+/// The largest dimension of a mixture. In 64 dimensions, eight components have 17 160 parameters, and an iteration has
+/// 25 600 weighted draws to determine them.
 const MIXTURE_LIMIT: usize = 64;
 
 /// If k̂ exceeds this value at the end of the starts, the weights have no mean, and the driver may abandon the first
@@ -65,7 +76,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             // matrix is therefore as good as a full-rank Gaussian, and has far fewer parameters to estimate from draws.
             _ if self.is_sparse() => Some(FamilyKind::Sparse),
             // If the pattern is unknown or dense, only the full-rank family contains the best Gaussian.
-            2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
+            2..=DENSE => Some(FamilyKind::FullRank),
             _ if self.records.is_some() => None,
             // In higher dimensions, the draws of a step cannot determine d²/2 parameters. A few factors represent the
             // widest directions.

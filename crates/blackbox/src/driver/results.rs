@@ -21,6 +21,7 @@ use crate::tail_decay::flat_coordinate;
 /// The largest number of evaluations of single records for the final estimate of the ELBO.
 const EVALUATIONS: usize = 20_000_000;
 
+/// The smallest number of draws of such an evaluation. With fewer than 64 draws, k̂ is fitted to fewer than 13 weights.
 const LEAST_DRAWS: usize = 64;
 
 /// The result of fitting one family.

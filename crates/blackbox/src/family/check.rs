@@ -12,8 +12,11 @@ use crate::dense::{cholesky, solve_lower_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, mean_se};
 
+/// The number of points at which the check compares maps and derivatives. Each point is random in every coordinate, so
+/// a wrong formula differs at each of them.
 const LANES: usize = 6;
 
+/// The number of draws for the check of moments. Their standard error is 1/256 of a standard deviation.
 const DRAWS: usize = 1 << 16;
 
 /// Half the distance between the two points of a central difference. The truncation error of the difference is about
@@ -28,6 +31,8 @@ const DIFFERENCE: f64 = 1e-6;
 /// errors about once in two million averages. Default moments are computed from a sixteenth of the draws of the check,
 /// so their standard errors are four times as large.
 const ERRORS: f64 = 5.0;
+
+/// The limit [`ERRORS`] for averages over a sixteenth of the draws.
 const ERRORS_OF_FIXED: f64 = 4.0 * ERRORS;
 
 /// The largest allowed relative error of a standard deviation. With a few thousand draws, the error of the standard
@@ -38,6 +43,8 @@ const SHARE: f64 = 0.1;
 /// Both are in standard deviations and are multiplied by the square root of the dimension. The balls are small, so that
 /// the density varies little within each of them. In four dimensions, a ball of this radius contains one draw in fifty.
 const RADIUS: f64 = 0.35;
+
+/// The distance of the outer balls from the centre (see [`RADIUS`]).
 const BESIDE: f64 = 0.5;
 
 /// An error in one of the methods of a family.

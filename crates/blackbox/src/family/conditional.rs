@@ -54,6 +54,7 @@ pub struct Conditional {
 }
 
 impl Conditional {
+    /// The number of lanes that a pass over the local parameters takes together: the width of its rows.
     pub(crate) const BLOCK: usize = WIDTH;
 
     /// Creates the family on a space. If the pattern is unknown or if there are no global parameters, all coordinates

@@ -81,10 +81,16 @@ impl FullRank {
     }
 }
 
+/// The largest number of steps of the search for a starting point. It is a cap: the search ends when a step gains less
+/// than [`ENOUGH`].
 const ITERATIONS: usize = 12;
 
+/// The search for a starting point ends when a step gains less than this number of nats. The fit that follows takes
+/// such steps on more draws.
 const ENOUGH: f64 = 0.2;
 
+/// The number of Hessian-vector products per step. They are divided among 16 to 64 draws, one product for each draw and
+/// coordinate.
 const HESSIAN_LANES: usize = 8192;
 
 /// Returns the lower Cholesky factor of `(1 − share) A Aᵀ + share B Bᵀ` for lower factors A and B.

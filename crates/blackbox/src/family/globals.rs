@@ -10,7 +10,12 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
 use crate::sparse::Symbolic;
 
+/// A coordinate is a global parameter if it interacts with at least this many times as many coordinates as the median
+/// coordinate does.
 const MANY: usize = 3;
+
+/// The largest number of global parameters. They have a full covariance, and each local parameter has a coefficient for
+/// every feature of them.
 pub(crate) const MOST_GLOBALS: usize = 24;
 
 /// If there are at most this many global parameters, the product of any two is a feature. If there are more, only
@@ -22,13 +27,20 @@ const PAIRED: usize = 4;
 /// approaches zero. If x itself replaced h, chains of the refinement would take up to nine times as many gradients to
 /// return from the tail of `models/electric_pairs`, but fewer for `models/stochastic_volatility`.
 const SATURATION: f64 = 3.0;
+
+/// The number of standard deviations at which h saturates (see [`SATURATION`]). It is larger, because h only keeps the
+/// linear part from growing without limit.
 const HOLD: f64 = 4.0;
 
 /// If there are at most this many global parameters, the trapezoidal rule averages the variances of local parameters
 /// over a lattice of nodes. The nodes are the integers up to a fixed distance. If there are more global parameters, the
 /// average is over a fixed number of points.
 const LATTICE: usize = 3;
+
+/// The distance of the farthest nodes, in standard deviations. A normal has less than 1e-6 of its mass beyond it.
 const FAR: i32 = 5;
+
+/// The number of fixed points if there are too many global parameters for a lattice.
 const POINTS: usize = 512;
 
 #[derive(Clone, Copy)]
@@ -200,6 +212,7 @@ pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
     globals
 }
 
+/// The number of vector registers of a row.
 const PARTS: usize = WIDTH / LANES;
 
 // These are plain loops, because closures are not compiled with the processor features of the enclosing kernel.

@@ -30,6 +30,8 @@ pub struct Sparse {
     metric: Arc<Mutex<Option<Metric>>>,
 }
 
+/// The largest number of nonzeros that the count of parameters examines. A factor with this number of nonzeros takes a
+/// gibibyte.
 const LARGEST: usize = 1 << 27;
 
 /// The largest number of nonzeros in a column for which its whole block is used as a preconditioner. For wider columns,

@@ -11,7 +11,7 @@ use jensen_run::{Algorithm, Evidence, Record, Status, Step};
 
 pub use self::settings::{Judge, MinibatchSettings};
 use crate::calls::Calls;
-use crate::certificate::certify;
+use crate::certificate::{PATIENCE, certify};
 use crate::engine::MethodState;
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
@@ -22,15 +22,15 @@ use crate::records::{
     RecordEstimator, Table, Watch, admit, trace_variances, watched,
 };
 
+/// The smallest number of iterations of a window, whose average parameters are compared with the best so far.
 const WINDOW: u64 = 500;
 
-const REJECTED: u64 = 100;
+/// A fit ends after this many iterations without a finite gradient, because its steps are too large.
+pub(super) const REJECTED: u64 = 100;
 
 /// After this many consecutive segments without gain, the run is certified. Each of these segments halves the step
 /// size.
 const STILL: u64 = 3;
-
-const PATIENCE: u64 = 4;
 
 /// Variational inference with stochastic gradients on minibatches. Its result is the vector of parameters ω.
 ///

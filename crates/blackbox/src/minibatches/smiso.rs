@@ -8,6 +8,7 @@ use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Archive, ArchiveError, Record, SettingError, Snapshot, Status, Step};
 use serde::{Deserialize, Serialize};
 
+use super::minibatch::REJECTED;
 use crate::calls::Calls;
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
@@ -156,8 +157,6 @@ fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) ->
     }
     size
 }
-
-const REJECTED: u64 = 100;
 
 impl<'a, D: RecordDensity> Smiso<'a, D> {
     /// Creates a fit of `family` that starts at the parameters `start`.

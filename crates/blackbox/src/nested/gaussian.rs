@@ -25,8 +25,8 @@ pub(super) fn moments(x: &[Vec<f64>], weights: &[f64], k: usize) -> Spread {
 }
 
 /// The mass counts as nearly Gaussian if the weights of the points under the Gaussian and under the mass differ by at
-/// most this total variation distance. At a distance of one half, the correction would cause errors as large as those
-/// that it removes.
+/// most this total variation distance. At a distance of one half, the correction would cause as large errors as it
+/// removes.
 const ELSEWHERE: f64 = 0.25;
 
 /// Computes the Gaussian whose log density is the least-squares quadratic fit of the log mass. Returns its exact

@@ -5,8 +5,11 @@ use jensen_density::RecordDensity;
 use super::{Batches, RecordError, RecordEstimator};
 use crate::family::Family;
 
+/// The largest number of records for which an incremental estimator is chosen without advice. Its table has a row for
+/// every record.
 const SMALL: usize = 10_000;
 
+/// The number of minibatches whose coordinates are counted to predict the average.
 const PROBES: usize = 8;
 
 /// The number of parameter vectors that any fit stores in addition to its table: ω, its best and average values, the

@@ -31,8 +31,13 @@ use crate::policy::Policy;
 /// Leapfrog steps are more robust to heavy tails.
 const CLEARLY: f64 = 2.0;
 
+/// The smallest and the largest number of transitions per temperature. Two transitions adapt the step size to the
+/// temperature. Eight suffice even where particles move slowly, because the last temperatures are repeated by the
+/// stationary phases.
 const MOVES: (usize, usize) = (2, 8);
 
+/// A temperature ends early once the correlation of the particles with their positions at its beginning is at most this
+/// value.
 const FORGOTTEN: f64 = 0.5;
 
 /// The number of recorded transitions in the first stationary phase. Each later phase records twice as many transitions
@@ -47,6 +52,8 @@ const SETTLE: usize = 8;
 /// whether the ESS and nested R̂ are within their limits.
 const MOST_RECORDED: usize = 1 << 24;
 
+/// The largest number of recorded positions of each chain. A phase of 256 chains then has 16 384 draws, and more of
+/// them hardly change the diagnostics.
 const TIMES: usize = 64;
 
 /// The refinement of an approximation, which computes draws of the density.

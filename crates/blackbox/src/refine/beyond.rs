@@ -31,6 +31,8 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
 
+/// The number of points for the check of an approximation. A refinement, which follows if the check fails, costs a
+/// hundred times as many gradients.
 const LOOKS: usize = 1024;
 
 /// The number of points per coordinate, if their total exceeds [`LOOKS`]. Half of these points change one coordinate
@@ -44,6 +46,8 @@ const LOOKS_OF_REFINED: usize = 4096;
 
 /// The largest number of values (points times coordinates). The density evaluates them in a tenth of a second.
 const NUMBERS: usize = 1 << 20;
+
+/// The number of points per call of the density.
 const BLOCK: usize = 64;
 /// The number of points if the cost of an evaluation is unknown, as with a solver. A single start takes as many
 /// evaluations.
@@ -61,6 +65,7 @@ const SHELLS: usize = 56;
 /// The inverse of the golden ratio, which is the step of the sequence of distances.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
+/// The tail index at which a variance becomes infinite.
 const NO_VARIANCE: f64 = 0.5;
 
 fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {

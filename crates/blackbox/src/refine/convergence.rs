@@ -16,7 +16,11 @@ use crate::calls::Calls;
 use crate::family::{FamilyKind, Space};
 use crate::noise::NoiseSource;
 
+/// The number of chains per optimum. All of them must reach the draws, so one chain in a separate mode suffices for an
+/// objection.
 const CHAINS: usize = 8;
+
+/// The number of transitions of these chains. A stationary phase that passes has at most about as many.
 const TRANSITIONS: usize = 128;
 
 /// A chain has reached the region of the draws if its distance from their mean is at most this quantile of the draws'

@@ -13,8 +13,10 @@ use super::mixing::Ensemble;
 use crate::oracle::Estimate;
 use crate::reduce::mean_se;
 
+/// The iterations end when no log evidence changes by this number of nats.
 const TOLERANCE: f64 = 1e-4;
 
+/// The largest number of iterations. It is a cap: the iterations converge linearly, usually within ten.
 const ITERATIONS: usize = 200;
 
 /// If a log evidence differs from the initial guess by more than this number of nats, the mixture shares are computed

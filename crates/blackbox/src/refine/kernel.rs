@@ -19,20 +19,29 @@ use super::steps;
 use super::target::{Evaluator, Particles, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
+/// The acceptance rate to which the step size adapts, as in Stan. It is slightly above the optimum of .65 for many
+/// coordinates (Beskos, Pillai, Roberts, Sanz-Serna and Stuart 2013), because too small steps cost less than
+/// rejections.
 pub(super) const ACCEPTANCE: f64 = 0.8;
 
 /// The largest step size, in standard deviations.
 pub(super) const LARGEST_STEP: f64 = 1.0;
 
+/// The number of levels. At the last level, steps are 1/64 as long as at the first, which suffices for a funnel of four
+/// standard deviations of a log scale.
 const LEVELS: u32 = 4;
 
+/// The ratio of the step sizes of successive levels.
 const SHRINK: f64 = 4.0;
 
+/// The ratio of the numbers of steps of successive levels. Trajectories become half as long, because the neck of a
+/// funnel is also shorter.
 const GROWTH: usize = 2;
 
 /// If the energy along a trajectory varies by more than this number of nats, the transition tries smaller steps.
 const WANDER: f64 = 2.0;
 
+/// The largest number of steps of a trajectory at the first level.
 const LONGEST: usize = 1024;
 
 /// The smallest number of values per thread. For fewer values, distributing the work over threads costs more time than

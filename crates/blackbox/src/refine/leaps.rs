@@ -34,6 +34,7 @@ pub(super) const RANGE: (f64, f64) = (-9.3, 18.5);
 /// from the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
+/// The number of intervals of equal mass that represent the observed distances.
 const STEPS: usize = 16;
 
 /// The smallest width of an interval. An interval of width zero would have no density.

@@ -17,9 +17,8 @@ use super::root::{LowRankRoot, PrecisionRoot, Root};
 use super::transport::{TransportMap, Way};
 use crate::approximation::Approximation;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
+use crate::policy::DENSE;
 use crate::reduce::affine_row;
-
-const MOST_TRANSFORMED: usize = 400;
 
 /// The map `z = m + A W x`: the family's own map, applied after a whitening W that is estimated from particles.
 #[derive(Clone, Debug)]
@@ -271,7 +270,7 @@ impl Map {
                 family.globals().len(),
                 effective,
             ),
-            None if size / lanes <= MOST_TRANSFORMED => {
+            None if size / lanes <= DENSE => {
                 TransportMap::of_rows(particle_sets, (size, lanes), &self.mean)
             }
             None => TransportMap::default(),

@@ -238,6 +238,7 @@ impl Snapshot for RefineState {
     }
 }
 
+/// The numbers of a stored stationary phase.
 const NUMBERS: usize = 10;
 
 fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {

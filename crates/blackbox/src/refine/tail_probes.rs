@@ -23,17 +23,25 @@ use super::target::{Particles, Target};
 use crate::calls::Calls;
 use crate::noise::NoiseSource;
 
+/// The largest number of directions. Each costs as many gradients as 40 transitions of 16 chains.
 const MOST: usize = 8;
 
 /// If the mean of `max(u, 0)⁴` is below this value, the tail is too short for a separated tail mode. For a normal, the
 /// mean is 1.5.
 const SHORT: f64 = 1.0;
 
+/// The distance between the quartiles of a standard normal.
 const QUARTILES: f64 = 1.349;
 
+/// The number of chains per direction. If half of all chains stayed in a tail by themselves, at least eight of sixteen
+/// would do so in three of five probes.
 pub(super) const CHAINS: usize = 16;
 
+/// The number of transitions of the tilted density. They are enough to reach the tilt's farthest distance by steps of
+/// half a standard deviation.
 const OUT: u64 = 16;
+
+/// The largest number of transitions in which chains must return.
 const BACK: u64 = 24;
 
 /// The slope of the tilt, in nats per standard deviation. With this tilt, chains in a normal density reach three

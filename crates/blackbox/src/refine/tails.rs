@@ -14,13 +14,18 @@ use rayon::prelude::*;
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
 /// A tail transform must explain at least this share of a coordinate's variance beyond what a straight line explains. A
-/// skewness of 0.4 suffices for this share, whereas the noise of two hundred independent normal draws does not.
-const WORTH: f64 = 0.01;
+/// skewness of 0.4 suffices for this share, whereas the noise of two hundred independent normal draws does not. A conditional mean must
+/// explain the same share beyond chance, and the logarithm of a conditional spread must have this variance.
+pub(super) const WORTH: f64 = 0.01;
 
+/// The smallest slope at the middle, in standard deviations per unit. A flatter transform would compress the bulk, and
+/// its inverse would amplify rounding errors.
 const LEAST_SLOPE: f64 = 0.2;
 
+/// The number of rows per task.
 const TOGETHER: usize = 8;
 
+/// The numbers of a stored transform.
 const NUMBERS: usize = 6;
 
 /// The largest number of Newton steps for the inverse. The steps always converge, because they stay between two bounds.

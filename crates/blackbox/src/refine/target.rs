@@ -10,9 +10,7 @@ use jensen_math::special::lgamma;
 
 use super::map::{Map, Placed};
 use crate::calls::Calls;
-use crate::noise::{NoisePurpose, NoiseSource};
-
-const FREEDOM: usize = 5;
+use crate::noise::{FREEDOM, NoisePurpose, NoiseSource};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Particles {

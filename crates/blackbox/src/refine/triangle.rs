@@ -14,17 +14,18 @@
 //! Uncertainty Quantification 6, 2018). The map is fitted for one global parameter at a time. The fit uses least
 //! squares for the means, and the likelihood of a normal for the logarithms of the spreads.
 
+use super::tails::WORTH;
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::globals::{Featured, Features, MOST_GLOBALS, spread_all, weighted};
 use crate::family::rows::{LaneRow, Rows, WIDTH};
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 
-/// A conditional mean must explain at least this share of a global parameter's variance beyond chance. The logarithm of
-/// the conditional spread must have at least this variance.
-const WORTH: f64 = 0.01;
-
+/// The number of Newton steps for the logarithms of the spreads. Each step halves the error, so twelve reduce it to
+/// 1/4096.
 const STEPS: usize = 12;
+
+/// The largest change of a log spread in one step, so that the squares of the residuals stay comparable.
 const LONGEST: f64 = 0.5;
 
 #[derive(Clone, Debug, PartialEq)]

@@ -4,12 +4,14 @@
 use super::symbolic::Symbolic;
 use crate::reduce::axpy;
 
+/// The end of a linked list, and a row without an entry.
+const NONE: u32 = u32::MAX;
+
 impl Symbolic {
     /// Computes the lower Cholesky factor of a symmetric matrix, given the elements of its lower triangle at the
     /// nonzeros. Returns `None` if the matrix is not positive definite. The factorisation is left-looking: each column
     /// is computed from the columns before it.
     pub(crate) fn cholesky(&self, matrix: &[f64]) -> Option<Vec<f64>> {
-        const NONE: u32 = u32::MAX;
         let dim = self.dim();
         let mut factor = vec![0.0; self.nonzeros()];
         let mut work = vec![0.0; dim];
@@ -113,7 +115,6 @@ impl Symbolic {
     /// Computes the elements of `(L Lᵀ)⁻¹` at the nonzeros, from the last column to the first (Takahashi, Fagan and
     /// Chen 1973).
     pub(crate) fn selected_inverse(&self, factor: &[f64]) -> Vec<f64> {
-        const NONE: u32 = u32::MAX;
         let mut inverse = vec![0.0; self.nonzeros()];
         let mut at = vec![NONE; self.dim()];
         for j in (0..self.dim()).rev() {

@@ -186,6 +186,8 @@ pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
     other_modes(starts, best_start(starts))
 }
 
+/// Two optima have the same ELBO if they differ by less than this number of nats. On the draws that all starts share,
+/// equal optima differ by the tolerance of the starts.
 const SAME: f64 = 0.5;
 
 fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {

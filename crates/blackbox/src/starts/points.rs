@@ -35,6 +35,8 @@ pub(super) const WIDE_DIMENSION: usize = 500;
 /// The number of attempts for each wide start. If scales are parameterised by their logarithms, most attempts fail.
 const WIDE_ATTEMPTS: u64 = 3;
 
+/// The index of the first wide start. No fit has this many ordinary starts, so the random numbers of ordinary starts do
+/// not depend on the wide ones.
 pub(super) const FIRST_WIDE: u64 = 1 << 32;
 
 /// The number of attempts to find a random point with finite density and gradient, as in Stan.
@@ -121,6 +123,7 @@ pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
     density: &D,
     point: &[f64],
 ) -> Option<Vec<f64>> {
+    /// The number of directions per call of the density.
     const BLOCK: usize = 64;
     let dim = point.len();
     let mut workspace = density.rough_workspace(BLOCK.min(dim.max(1)));

@@ -29,9 +29,13 @@ use super::trial::{Proposal, Trial};
 /// While ω does not move, TrustVI uses the same Hessian for this many iterations.
 const USES: u64 = 2;
 
+/// The norm of a step, in units of the region, within which the quadratic model should hold.
 const BELIEVED: f64 = 1.5;
+
+/// The share of the predicted gain that such a step should achieve.
 const FAIR: f64 = 0.6;
 
+/// The largest factor by which contradicted Hessians raise their number of draws.
 const BOOST: usize = 32;
 
 /// If the predicted gain exceeds this number of nats, the model only has to provide a direction, and a few draws
@@ -49,8 +53,11 @@ const LEAST_PROMISE: f64 = 1e-3;
 /// predicted gain of a step by this factor. This rule also applies near an optimum.
 const WILD: f64 = 10.0;
 
+/// The number of draws for the comparison of halved scales. Scales are halved only if their noise halves too, which a
+/// hundred draws show.
 const RETREAT_DRAWS: usize = 128;
 
+/// The largest number of halvings per iteration, which together divide a scale by 256.
 const HALVINGS: usize = 8;
 
 /// Variational inference by stochastic trust regions. Its result is the vector of parameters ω.

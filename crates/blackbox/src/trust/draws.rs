@@ -2,8 +2,10 @@
 
 use crate::oracle::Stream;
 
+/// The number of values of a block, which take 4 MiB.
 const BLOCK: usize = 1 << 19;
 
+/// The largest number of lanes of a block.
 pub(crate) const BLOCK_LANES: usize = 1024;
 
 /// Returns the number of lanes in a block. The number is even and bounded, so that memory grows only with the

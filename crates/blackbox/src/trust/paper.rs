@@ -43,8 +43,10 @@ use super::settings::TrustSettings;
 use super::stopping::is_near;
 use super::subproblem::{Effort, Solution, krylov};
 
+/// While ω does not move, the method uses the same Hessian for this many iterations.
 const USES: u64 = 2;
 
+/// The run has converged after this many successive predictions of gains below the tolerance. One may be due to chance.
 const QUIET: u64 = 2;
 
 /// If the radius falls below this value, in units of ω, the run counts as stalled.

@@ -25,6 +25,7 @@ use jensen_run::SettingError;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::MethodSettings;
+use crate::policy::DENSE;
 
 use super::draws::BLOCK_LANES;
 
@@ -100,7 +101,7 @@ impl Default for TrustSettings {
             hessian_draws: PRODUCT_BATCH,
             change_draws: 64,
             max_draws: 1 << 14,
-            explicit_limit: 400,
+            explicit_limit: DENSE,
             tolerance: None,
             max_iterations: 200,
         }

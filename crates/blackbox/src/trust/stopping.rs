@@ -8,6 +8,8 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
+/// After this many rejected steps in a row, the run has stalled. The radius has then fallen by many orders of
+/// magnitude.
 pub(super) const PATIENCE: u64 = 40;
 
 /// After this many iterations near the optimum with the largest samples, the noise counts as too large for the
@@ -18,6 +20,8 @@ const AT_LIMIT: u64 = 12;
 /// predicts no gain above the tolerance inside the region.
 const CRAMPED: u64 = 6;
 
+/// The run has converged after this many successive iterations with predicted and measured gains below the tolerance.
+/// One may be due to chance.
 const QUIET: u64 = 2;
 
 pub(super) fn judge(

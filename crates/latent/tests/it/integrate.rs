@@ -581,30 +581,39 @@ fn log_normal(x: &[f64], y: &[f64], length: f64, noise: f64) -> f64 {
     log
 }
 
-/// A slow and a fast oscillation. The search with the default start ends at the lengthscale of the slow one, 20 nats below
-/// the mode at the lengthscale of the fast one, so the integration has to leave that mode.
+/// A slow and a fast oscillation. The search may end at the lengthscale of the slow one, 10 to 23 nats below the mode at
+/// the lengthscale of the fast one, and then the integration has to leave that mode.
 #[test]
 fn integration_leaves_a_mode_that_is_too_low() {
     let n = 200;
     let x: Vec<f64> = (0..n).map(|i| 0.025 * i as f64).collect();
-    let y: Vec<f64> = (x.iter().enumerate())
-        .map(|(i, x)| (1.2 * x).sin() + 0.4 * (9.0 * x + 0.3).sin() + 1.2 * (noise(i) - 0.5))
-        .collect();
-    let test_table = TestTable(BTreeMap::from([("x", x)]));
+    let test_table = TestTable(BTreeMap::from([("x", x.clone())]));
     let prior = made("gp(rbf, on=x)", &test_table);
-    let model = model(&prior, Likelihood::gaussian(1.0), y);
     let settings = LearnSettings {
         likelihood: vec![(0, Likelihood::gaussian(1.0).prior_of(0).clone())],
         priors: true,
         ..LearnSettings::default()
     };
-    let (learned, found) = integrated(&prior, &model, &settings);
-    assert!(learned.theta[1] < 0.4, "{:?}", learned.theta);
-    let ends = [0.05, 0.95].map(|p| found.marginals[1].quantile(p));
-    assert!(ends[0] > 0.15 && ends[1] < 0.4, "{ends:?}");
-    assert!(
-        found.evidence.is_finite() && found.error < 0.2,
-        "{}",
-        found.error
-    );
+    for fast in [0.3, 0.32, 0.34, 0.4] {
+        let y: Vec<f64> = (x.iter().enumerate())
+            .map(|(i, x)| (1.2 * x).sin() + fast * (9.0 * x + 0.3).sin() + 1.2 * (noise(i) - 0.5))
+            .collect();
+        let model = model(&prior, Likelihood::gaussian(1.0), y);
+        let begun = std::time::Instant::now();
+        let (learned, found) = integrated(&prior, &model, &settings);
+        let ends = [0.05, 0.95].map(|p| found.marginals[1].quantile(p));
+        eprintln!(
+            "{fast} {:?} {ends:?} {} {:?}",
+            learned.theta,
+            found.error,
+            begun.elapsed()
+        );
+        assert!(learned.theta[1] < 0.4, "{fast}: {:?}", learned.theta);
+        assert!(ends[0] > 0.15 && ends[1] < 0.4, "{fast}: {ends:?}");
+        assert!(
+            found.evidence.is_finite() && found.error < 0.2,
+            "{fast}: {}",
+            found.error
+        );
+    }
 }

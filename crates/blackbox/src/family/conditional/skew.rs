@@ -17,6 +17,8 @@ use crate::family::rows::{LaneRow, Rows, WIDTH};
 /// this value, the quotients and their first derivatives with respect to g have 13 correct digits, and their second
 /// derivatives have 11.
 const SMALL: f64 = 1e-3;
+
+/// The limit that replaces [`SMALL`] for second derivatives, whose numerators cancel earlier.
 const SMALL_IN_DERIVATIVES: f64 = 0.05;
 
 /// The largest |g|, which corresponds to a skewness of 1.75. For longer tails, quadrature with seven nodes is
