@@ -205,7 +205,7 @@ fn graph(args: &[String]) {
         bound: SiteBound::Exact,
         observations: Observations {
             response: rows.iter().map(|r| r[0]).collect(),
-            exposure: Some(rows.iter().map(|r| r[1]).collect()),
+            size: Some(rows.iter().map(|r| r[1]).collect()),
             ..Observations::default()
         },
     };

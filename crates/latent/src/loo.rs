@@ -27,9 +27,7 @@ pub fn leave_one_out(model: &LatentModel, fit: &Fit) -> Option<Vec<f64>> {
         let (m, v) = (fit.predictor_mean[i], fit.predictor_variance[i]);
         let without = v / (1.0 - fit.lambda[i] * v).max(LEFT);
         let (mean, sd) = (m + fit.alpha[i] * without, without.max(0.0).sqrt());
-        let size = model
-            .likelihood
-            .size(data.exposure_of(i), data.trials_of(i), data.sd_of(i));
+        let size = data.size_of(i);
         let terms: Vec<f64> = (rule.nodes.iter().zip(&rule.weights))
             .map(|(z, w)| {
                 let eta = mean + sd * z;

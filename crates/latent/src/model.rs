@@ -9,27 +9,17 @@ use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
 pub struct Observations {
     /// The response y, one per observation. A multinomial response is the index of its category, from 0.
     pub response: Vec<f64>,
-    /// Exposure of Poisson and negative binomial counts. The default is 1.
-    pub exposure: Option<Vec<f64>>,
-    /// Number of trials of binomial counts. The default is 1.
-    pub trials: Option<Vec<f64>>,
-    /// Known standard deviations of errors. The default is 1.
-    pub sd: Option<Vec<f64>>,
+    /// The size of each observation. Its meaning depends on the likelihood ([`Likelihood::sized_by`]): an exposure, a
+    /// number of trials, the known standard deviation of an error, or whether an event was observed. The default is 1.
+    pub size: Option<Vec<f64>>,
     /// Offsets of the linear predictors, one per predictor.
     pub offset: Option<Vec<f64>>,
 }
 
 impl Observations {
-    pub(crate) fn exposure_of(&self, i: usize) -> f64 {
-        self.exposure.as_ref().map_or(1.0, |e| e[i])
-    }
-
-    pub(crate) fn trials_of(&self, i: usize) -> f64 {
-        self.trials.as_ref().map_or(1.0, |t| t[i])
-    }
-
-    pub(crate) fn sd_of(&self, i: usize) -> f64 {
-        self.sd.as_ref().map_or(1.0, |s| s[i])
+    /// Returns the size of observation `i`.
+    pub fn size_of(&self, i: usize) -> f64 {
+        self.size.as_ref().map_or(1.0, |sizes| sizes[i])
     }
 
     /// Creates observations that have responses only.
@@ -127,10 +117,9 @@ impl LatentModel {
         if n == 0 {
             return Err(Error::Data("there are no observations".to_owned()));
         }
+        let sized = self.likelihood.sized_by();
         for (what, column, len) in [
-            ("exposure", &data.exposure, n),
-            ("trials", &data.trials, n),
-            ("standard deviation", &data.sd, n),
+            (sized.name(), &data.size, n),
             ("offset", &data.offset, self.predictors()),
         ] {
             if let Some(column) = column {
@@ -139,17 +128,17 @@ impl LatentModel {
             }
         }
         finite("response", &data.response)?;
-        let positive = |what: &str, column: &Option<Vec<f64>>| {
-            let bad = column.iter().flatten().position(|x| *x <= 0.0);
-            bad.map_or(Ok(()), |i| {
-                Err(Error::Data(format!("{what} {} is not positive", i + 1)))
-            })
-        };
-        positive("exposure", &data.exposure)?;
-        positive("trials", &data.trials)?;
-        positive("standard deviation", &data.sd)?;
+        for (i, &size) in data.size.iter().flatten().enumerate() {
+            if let Some(domain) = sized.refuses(size) {
+                return Err(Error::Data(format!(
+                    "{} {} is {size}, but must be {domain}",
+                    sized.name(),
+                    i + 1
+                )));
+            }
+        }
         for (i, &y) in data.response.iter().enumerate() {
-            if let Some(domain) = self.likelihood.refuses(y, data.trials_of(i)) {
+            if let Some(domain) = self.likelihood.refuses(y, data.size_of(i)) {
                 return Err(Error::Data(format!(
                     "response {} is {y}, but the likelihood `{}` needs {domain}",
                     i + 1,

@@ -89,16 +89,6 @@ impl Features {
         1 + self.globals + self.products.len()
     }
 
-    /// Returns the indices of the features that depend only on known global parameters. `known` states whether a global
-    /// parameter is known. The constant feature is omitted.
-    pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
-        let each = (0..self.globals).map(|k| (k, k));
-        let each = each.chain(self.products.iter().copied()).zip(1..);
-        each.filter(|((k, l), _)| known(*k) && known(*l))
-            .map(|(_, index)| index)
-            .collect()
-    }
-
     pub(crate) fn at(&self, x: &[f64]) -> Vec<f64> {
         let products = self
             .products

@@ -164,15 +164,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         };
     }
 
-    /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base density are
-    /// farther from the centre than posterior particles. If there are many coordinates, the length chosen from
-    /// particles of the base density would be twice as long as needed. If there are few coordinates, these particles
-    /// reveal tails that posterior particles reach only after many stationary phases.
-    fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
-        let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
-        self.is_large(LARGEST_STEP).then(widest)
-    }
-
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);
@@ -222,8 +213,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             if state.beta == 1.0 {
                 self.whiten(state);
                 self.choose_circles(state, state.log_size.exp());
-                let length = self.choose_length(&state.particles.x, (lanes, 1));
-                state.length = length.unwrap_or(state.length);
                 state.distances = leaps::shown(&state.particles.x, self.target.dim(), lanes);
                 self.collapse(state);
                 self.begin_stationary_phase(state, FIRST_STATIONARY_PHASE);

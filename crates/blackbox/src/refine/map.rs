@@ -14,7 +14,7 @@ use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::LANES;
 
 use super::root::{LowRankRoot, PrecisionRoot, Root};
-use super::transport::{TransportMap, Way};
+use super::tails::{Slopes, Tails};
 use crate::approximation::Approximation;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
 use crate::policy::DENSE;
@@ -26,7 +26,7 @@ pub(super) struct Map {
     mean: Vec<f64>,
     roots: Vec<Root>,
     log_det: f64,
-    transport: TransportMap,
+    tails: Tails,
     structured: Option<StructuredMap>,
     /// Whether the approximation itself is standard normal under the map. Otherwise only a Gaussian close to the
     /// approximation is.
@@ -39,7 +39,7 @@ pub(super) struct Map {
 pub(super) struct Shown {
     /// The matrix W, or `None` for the identity.
     pub root: Option<Root>,
-    pub transport: TransportMap,
+    pub tails: Tails,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ struct StructuredMap {
 pub(super) struct Placed {
     pub z: Vec<f64>,
     inner: Vec<f64>,
-    way: Way,
+    slopes: Slopes,
     passes: Passes,
     pub log_det: Vec<f64>,
 }
@@ -92,7 +92,7 @@ impl Map {
                     mean: Vec::new(),
                     log_det: 0.0,
                     roots: Vec::new(),
-                    transport: TransportMap::default(),
+                    tails: Tails::default(),
                     structured: Some(StructuredMap {
                         family: Arc::new(Conditional::new(approximation.family().space())),
                         omega: Arc::new(omega.to_vec()),
@@ -115,7 +115,7 @@ impl Map {
                     mean,
                     log_det: root.log_det(),
                     roots: vec![root],
-                    transport: TransportMap::default(),
+                    tails: Tails::default(),
                     structured: None,
                     exact: false,
                 };
@@ -125,7 +125,7 @@ impl Map {
             mean: approximation.mean().to_vec(),
             log_det: root.log_det(),
             roots: vec![root],
-            transport: TransportMap::default(),
+            tails: Tails::default(),
             structured: None,
             exact: true,
         }
@@ -140,25 +140,21 @@ impl Map {
             Some(root) => self.after_root(root),
             None => self.clone(),
         };
-        map.transport.clone_from(&shown.transport);
+        map.tails.clone_from(&shown.tails);
         map
     }
 
     pub(super) fn after_root(&self, whitening: &Root) -> Self {
         let log_det = self.log_det + whitening.log_det();
         let roots = match &self.roots[..] {
-            [own @ (Root::Diagonal(_) | Root::Lower { .. })]
-                if !matches!(whitening, Root::LowRank(_)) =>
-            {
-                vec![own.times_root(whitening)]
-            }
+            [own @ (Root::Diagonal(_) | Root::Lower { .. })] => vec![own.times_root(whitening)],
             own => [own, std::slice::from_ref(whitening)].concat(),
         };
         Self {
             mean: self.mean.clone(),
             roots,
             log_det,
-            transport: TransportMap::default(),
+            tails: Tails::default(),
             structured: self.structured.clone(),
             exact: self.exact,
         }
@@ -194,7 +190,7 @@ impl Map {
     }
 
     pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
-        if self.structured.is_none() && self.transport.is_empty() {
+        if self.structured.is_none() && self.tails.is_empty() {
             return vec![self.log_det; lanes];
         }
         let mut placed = Placed::default();
@@ -210,7 +206,7 @@ impl Map {
             None => vec![0.0; lanes],
         };
         out.iter_mut().for_each(|d| *d += self.log_det);
-        placed.way.add_logs(&mut out);
+        placed.slopes.add_logs(&mut out);
         out
     }
 
@@ -224,17 +220,17 @@ impl Map {
             for ((z, x), mean) in rows.zip(&self.mean) {
                 affine_row(*mean, 1.0, x, z);
             }
-            self.transport.apply(&mut placed.z, lanes, &mut placed.way);
+            self.tails.apply(&mut placed.z, lanes, &mut placed.slopes);
             return;
         }
         placed.inner.clear();
         if let Cow::Owned(inner) = inner {
             placed.inner = inner;
-        } else if !self.transport.is_empty() {
+        } else if !self.tails.is_empty() {
             placed.inner.extend_from_slice(x);
         }
-        self.transport
-            .apply(&mut placed.inner, lanes, &mut placed.way);
+        self.tails
+            .apply(&mut placed.inner, lanes, &mut placed.slopes);
     }
 
     pub(super) fn middle(&self, x: &[f64], lanes: usize) -> Vec<f64> {
@@ -254,26 +250,16 @@ impl Map {
         y
     }
 
-    /// Estimates the tail transforms from sets of particles. The affine part and the tail transforms of this map have
-    /// already been applied to the particles. `effective` is the equivalent number of independent draws. Without
-    /// `effective`, the transforms contain no dependence between global parameters.
-    pub(super) fn transport_of(
-        &self,
-        particle_sets: &[f64],
-        (size, lanes): (usize, usize),
-        effective: Option<f64>,
-    ) -> TransportMap {
+    /// Estimates the tail transforms from sets of particles, to which the affine part and the tail transforms of this map
+    /// have already been applied. If the family is not an affine map, only global parameters have transforms.
+    pub(super) fn tails_of(&self, particle_sets: &[f64], (size, lanes): (usize, usize)) -> Tails {
+        let (shape, rows) = ((size, lanes), size / lanes);
         match &self.structured {
-            Some(StructuredMap { family, .. }) => TransportMap::of_globals(
-                particle_sets,
-                (size, lanes),
-                family.globals().len(),
-                effective,
-            ),
-            None if size / lanes <= DENSE => {
-                TransportMap::of_rows(particle_sets, (size, lanes), &self.mean)
+            Some(StructuredMap { family, .. }) => {
+                Tails::of(particle_sets, shape, family.globals().len())
             }
-            None => TransportMap::default(),
+            None if rows <= DENSE => Tails::of(particle_sets, shape, rows).around(&self.mean),
+            None => Tails::default(),
         }
     }
 
@@ -323,7 +309,7 @@ impl Map {
             }
             None => out.copy_from_slice(grad),
         }
-        self.transport.pull(&mut placed.way, out, lanes);
+        self.tails.pull(&placed.slopes, out, lanes);
         for root in &self.roots {
             root.pull(lanes, out);
         }

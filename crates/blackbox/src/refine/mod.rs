@@ -22,8 +22,8 @@
 //! | `algorithm` | [`Refine`]: tempering, stationary phases and their diagnostics as one algorithm |
 //! | `settings`, `outcome`, `state` | [`RefineSettings`], [`Refined`], [`RefineState`] |
 //! | `map`, `root` | the coordinates of the family, and square roots of covariances |
-//! | `whitening` | scales and directions learned from particles |
-//! | `transport`, `tails`, `triangle` | maps for long tails and dependent global parameters |
+//! | `whitening` | scales and correlations learned from particles |
+//! | `tails` | transforms of coordinates with long tails |
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights and resampling; the log evidence |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
@@ -50,8 +50,6 @@ mod tail_probes;
 mod tails;
 mod target;
 mod tempering;
-mod transport;
-mod triangle;
 mod whitening;
 
 pub use algorithm::Refine;

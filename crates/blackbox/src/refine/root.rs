@@ -143,7 +143,9 @@ impl Root {
             }
             (_, Self::LowRank(_) | Self::Precision(_))
             | (Self::LowRank(_) | Self::Precision(_), _) => {
-                unreachable!("a whitening of few directions and a family's own root stay apart")
+                unreachable!(
+                    "a whitening is diagonal or lower, and the root of such a family stays apart"
+                )
             }
         }
     }
@@ -197,33 +199,6 @@ impl LowRankRoot {
         root.inner = function(&|l| 1.0 / (1.0 + (1.0 + l).sqrt()));
         root.inverse = function(&|l| -1.0 / ((1.0 + l).sqrt() * (1.0 + (1.0 + l).sqrt())));
         root
-    }
-
-    pub(super) fn to_numbers(&self) -> Vec<f64> {
-        let rank = [self.rank as f64];
-        [&rank[..], &self.scale, &self.v, &self.inner, &self.inverse].concat()
-    }
-
-    pub(super) fn from_numbers(numbers: &[f64]) -> Option<Self> {
-        let (rank, rest) = numbers.split_first()?;
-        let rank = *rank as usize;
-        let dim = rest.len().checked_sub(2 * rank * rank)? / (1 + rank);
-        let mut parts = rest;
-        let mut take = |count: usize| {
-            let (part, left) = parts.split_at_checked(count)?;
-            parts = left;
-            Some(part.to_vec())
-        };
-        let (scale, v) = (take(dim)?, take(dim * rank)?);
-        let root = Self {
-            transposed: transposed(&v, rank),
-            scale,
-            v,
-            inner: take(rank * rank)?,
-            inverse: take(rank * rank)?,
-            rank,
-        };
-        parts.is_empty().then_some(root)
     }
 
     /// Computes `x ← (I + V K Vᵀ) x`.

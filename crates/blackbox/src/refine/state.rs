@@ -7,9 +7,9 @@ use super::evidence::RatioSet;
 use super::map::Shown;
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{StationaryPhase, TemperatureStep};
-use super::root::{LowRankRoot, Root};
+use super::root::Root;
+use super::tails::Tails;
 use super::target::Particles;
-use super::transport::TransportMap;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
@@ -71,7 +71,7 @@ pub struct RefineState {
     pub(super) circles: Vec<bool>,
     pub(super) particles: Particles,
     pub(super) anchor: Vec<f64>,
-    /// The part of the transport map that is learned from the particles and added to the approximation's own map.
+    /// The part of the map that is learned from the particles and added to the approximation's own map.
     pub(super) shown: Shown,
     pub(super) log_size: f64,
     pub(super) length: f64,
@@ -107,14 +107,13 @@ impl Snapshot for RefineState {
             None => ("none", Vec::new()),
             Some(Root::Diagonal(scale)) => ("diagonal", scale.clone()),
             Some(Root::Lower { lower, .. }) => ("lower", lower.clone()),
-            Some(Root::LowRank(root)) => ("few directions", root.to_numbers()),
-            Some(Root::Precision(_)) => unreachable!("particles show no such root"),
+            Some(Root::LowRank(_) | Root::Precision(_)) => {
+                unreachable!("particles show no such root")
+            }
         };
         archive.set("whitening", kind);
         archive.put("whitening", &whitening);
-        let [tails, globals] = self.shown.transport.to_numbers();
-        archive.put("tails", &tails);
-        archive.put("triangle", &globals);
+        archive.put("tails", &self.shown.tails.to_numbers());
         archive.put("stride", &[self.log_size, self.length, self.beta]);
         let betas: Vec<f64> = self
             .ratio_sets
@@ -160,19 +159,13 @@ impl Snapshot for RefineState {
                 let dim = whitening.len().isqrt();
                 Some(Root::lower(whitening, dim))
             }
-            "few directions" => {
-                let root = LowRankRoot::from_numbers(&whitening);
-                let root = root.ok_or_else(|| ArchiveError("a whitening is cut off".to_owned()))?;
-                Some(Root::LowRank(root))
-            }
             other => return Err(ArchiveError(format!("unknown whitening `{other}`"))),
         };
         let ensemble: Ensemble = archive.get("ensemble")?;
         let x = archive.vec("x")?;
         let dim = x.len() / ensemble.lanes();
-        let (tails, globals) = (archive.vec("tails")?, archive.vec("triangle")?);
-        let transport = TransportMap::from_numbers([&tails, &globals], dim)
-            .ok_or_else(|| ArchiveError("a transport map is cut off".to_owned()))?;
+        let tails = Tails::from_numbers(&archive.vec("tails")?, dim)
+            .ok_or_else(|| ArchiveError("the tail transforms are cut off".to_owned()))?;
         let temperature_step = |r: &[f64]| TemperatureStep {
             beta: r[0],
             share: r[1],
@@ -204,7 +197,7 @@ impl Snapshot for RefineState {
             anchor: archive.vec("anchor")?,
             shown: Shown {
                 root: whitening,
-                transport,
+                tails,
             },
             log_size: stride[0],
             length: stride[1],

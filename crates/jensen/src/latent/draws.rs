@@ -134,7 +134,7 @@ pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> St
         let mut stream = Stream::new(seed, RESPONSES, number as u64, 0);
         for (i, (row, eta)) in rows.iter().zip(own.chunks(times)).enumerate() {
             let u = stream.uniform();
-            let size = likelihood.size(at.exposure[i], at.trials[i], at.sd[i]);
+            let size = at.size[i];
             let (means, y) = observed(*likelihood, eta, size, u);
             // Writing to a string never fails.
             let _ = write!(text, "{},{}", number + 1, row + 1);

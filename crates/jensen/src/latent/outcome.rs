@@ -33,8 +33,10 @@ pub struct PredictedRows {
     pub response: Vec<f64>,
     /// The number of trials in each row.
     pub trials: Vec<f64>,
-    /// The log predictive density of each response in nats, or NaN if the response or the standard deviation of its
-    /// error is unknown.
+    /// Whether some responses are censored times, so that means of responses are too small.
+    pub censored: bool,
+    /// The log predictive density of each response in nats, or NaN if the response, the standard deviation of its error
+    /// or its event is unknown. For a censored time, it is the log probability of a later event.
     pub log_density: Vec<f64>,
 }
 
@@ -82,9 +84,10 @@ impl PredictedRows {
         (known > 0.0).then(|| right / known)
     }
 
-    /// Groups the rows with known responses by their predictions. The result is empty if the responses are multinomial.
+    /// Groups the rows with known responses by their predictions. The result is empty if the responses are multinomial,
+    /// or if some of them are censored times.
     pub fn calibration(&self) -> Vec<Bin> {
-        if self.times > 1 {
+        if self.times > 1 || self.censored {
             return Vec::new();
         }
         let mut rows: Vec<(f64, f64)> = (0..self.mean.len())
@@ -143,7 +146,7 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> Predict
             };
             return (probabilities, none, none, log_density);
         }
-        let size = likelihood.size(at.exposure[row], at.trials[row], at.sd[row]);
+        let size = at.size[row];
         let factor = likelihood.factor(size);
         let is_scored = !y.is_nan() && !size.is_nan();
         let (mut expected, mut terms) = (0.0, Vec::new());
@@ -184,9 +187,10 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> Predict
         predictive: Vec::with_capacity(rows),
         response: at.response.clone(),
         trials: match likelihood.sized_by() {
-            Size::Trials => at.trials.clone(),
+            Size::Trials => at.size.clone(),
             _ => vec![1.0; rows],
         },
+        censored: likelihood.sized_by() == Size::Event && at.size.contains(&0.0),
         log_density: Vec::with_capacity(rows),
     };
     for (mean, interval, predictive, log_density) in all {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jensen_latent::{
     Covariance, Dense, Design, Fit, LatentModel, LearnSettings, Parameter, Prior, Sensitivity,
-    Settings, Structure, leave_one_out,
+    Settings, Size, Structure, leave_one_out,
 };
 use jensen_math::sum::pairwise_sum;
 use jensen_run::{Budget, Control, Identity, Silent};
@@ -106,7 +106,7 @@ pub(super) fn compare(
         let name = match (width, at.likelihood.name()) {
             (0, _) => "an intercept alone",
             (_, "gaussian") => "least squares",
-            _ if at.observations.sd.is_some() => "weighted least squares",
+            _ if at.likelihood.sized_by() == Size::Sd => "weighted least squares",
             _ => "a linear model",
         };
         let mut design = Dense::zeros(n, width + 1);

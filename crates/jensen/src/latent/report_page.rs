@@ -109,8 +109,7 @@ const POINTS: usize = 3000;
 fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     let (column, x) = model.only_input().filter(|_| outcome.times == 1)?;
     let (likelihood, seen) = (model.likelihood(), model.observed());
-    let size =
-        |i: usize| likelihood.factor(likelihood.size(seen.exposure[i], seen.trials[i], seen.sd[i]));
+    let size = |i: usize| likelihood.factor(seen.size[i]);
     let mut order: Vec<usize> = (0..x.len()).collect();
     order.sort_by(|a, b| x[*a].total_cmp(&x[*b]).then(a.cmp(b)));
     let step = order.len().div_ceil(POINTS).max(1);

@@ -85,8 +85,8 @@ pub(super) struct Parsed {
     pub(super) free: Vec<bool>,
     given: Vec<bool>,
     priors: Vec<Option<Distribution>>,
-    /// The column with the known standard deviations of errors.
-    pub(super) sd: Option<String>,
+    /// The column with the known standard deviations of errors, or with the events.
+    pub(super) known: Option<String>,
 }
 
 impl Parsed {
@@ -139,9 +139,9 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
     let [call] = term.as_slice() else {
         return fail("expected one likelihood, but found a product".to_owned());
     };
-    let sd = known_error(call).map_err(&failed)?;
-    let name = match sd {
-        Some(_) => format!("{}({SD}=COLUMN)", call.name.text),
+    let known = known_column(call).map_err(&failed)?;
+    let name = match &known {
+        Some((key, _)) => format!("{}({key}=COLUMN)", call.name.text),
         None => call.name.text.clone(),
     };
     let Some(likelihood) = Likelihood::from_name(&name) else {
@@ -156,10 +156,10 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
     if let Some(word) = call.positional.first() {
         return fail(format!("unexpected `{}`", word.text));
     }
-    for named in call.named.iter().filter(|n| n.key.text != SD) {
+    for named in call.named.iter().filter(|n| !is_column(&n.key.text)) {
         let Some(at) = names.iter().position(|n| *n == named.key.text) else {
             return fail(match names {
-                [] if sd.is_some() => format!(
+                [] if likelihood.sized_by() == Size::Sd => format!(
                     "`{}` has no `{}`; for a variance in addition to the known errors, add `iid()` to the prior",
                     likelihood.name(),
                     named.key.text
@@ -193,21 +193,32 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
         free,
         given,
         priors,
-        sd,
+        known: known.map(|(_, column)| column),
     })
 }
 
-/// The key of the column with the known standard deviations of errors.
-const SD: &str = "sd";
+/// The keys whose value is a column, and the contents of the column.
+const COLUMNS: [(&str, &str); 2] = [
+    ("sd", "the known standard deviations"),
+    ("event", "1 for observed and 0 for censored times"),
+];
 
-fn known_error(call: &Call) -> Result<Option<String>, String> {
-    let Some(named) = call.named.iter().find(|named| named.key.text == SD) else {
+fn is_column(key: &str) -> bool {
+    COLUMNS.iter().any(|(own, _)| *own == key)
+}
+
+fn known_column(call: &Call) -> Result<Option<(&'static str, String)>, String> {
+    let found = COLUMNS.iter().find_map(|(key, contents)| {
+        let named = call.named.iter().find(|named| named.key.text == *key)?;
+        Some((*key, *contents, named))
+    });
+    let Some((key, contents, named)) = found else {
         return Ok(None);
     };
     match named.values.as_slice() {
-        [column] if !named.start => Ok(Some(column.text.clone())),
+        [column] if !named.start => Ok(Some((key, column.text.clone()))),
         _ => Err(format!(
-            "`{SD}` needs one column with the known standard deviations: `{SD}=COLUMN`"
+            "`{key}` needs one column with {contents}: `{key}=COLUMN`"
         )),
     }
 }
@@ -237,6 +248,11 @@ mod tests {
             ("gaussian(sd=(a, b))", "`sd` needs one column"),
             ("gaussian(sd~se)", "`sd` needs one column"),
             ("poisson(sd=se)", "there is no `poisson(sd=COLUMN)`"),
+            ("gamma(event=seen)", "there is no `gamma(event=COLUMN)`"),
+            (
+                "weibull(event=(a, b))",
+                "`event` needs one column with 1 for observed",
+            ),
             ("gaussian(sd=se, variance=1)", "add `iid()` to the prior"),
             ("poisson(rate=1)", "`poisson` has no parameters"),
             ("gaussian + gaussian", "found a sum"),

@@ -7,7 +7,7 @@ use jensen_latent::prior::{
 };
 use jensen_latent::{
     Dense, Design, LatentModel, Likelihood, Observations, Parameter, Prior, PriorDensity, Query,
-    Range, Readout, Response, Sensitivity, SiteBound, Structure,
+    Range, Readout, Response, Sensitivity, SiteBound, Size, Structure,
 };
 
 use super::request::{Parsed, read_likelihood};
@@ -32,12 +32,9 @@ const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 pub struct ObservedRows {
     /// The offset of each linear predictor.
     pub offset: Vec<f64>,
-    /// The exposure of each row, or 1 if the model has no exposures.
-    pub exposure: Vec<f64>,
-    /// The number of trials of each row, or 1 if the model has no trials.
-    pub trials: Vec<f64>,
-    /// The known standard deviation of the error of each row, or NaN if it is unknown or the model has none.
-    pub sd: Vec<f64>,
+    /// The size of each row: its exposure, number of trials, known standard deviation, or event. It is NaN if the
+    /// standard deviation or the event is unknown, and 1 if the likelihood has no size.
+    pub size: Vec<f64>,
     /// The response of each row, or NaN if it is missing.
     pub response: Vec<f64>,
 }
@@ -124,9 +121,7 @@ impl TableModel {
         let n = rows.len();
         let given = Observations {
             response: rows.iter().map(|i| values[*i]).collect(),
-            exposure: column(&request.exposure)?,
-            trials: column(&request.trials)?,
-            sd: column(&parsed.sd)?,
+            size: column(&sizes(request, &parsed, likelihood).cloned())?,
             offset: column(&request.offset)?.map(repeat),
         };
         check_responses(table, &response, likelihood, &rows, &given)?;
@@ -145,9 +140,7 @@ impl TableModel {
         let observed_rows = ObservedRows {
             offset: (given.offset.clone())
                 .unwrap_or_else(|| vec![0.0; n * likelihood.predictors()]),
-            exposure: given.exposure.clone().unwrap_or_else(|| vec![1.0; n]),
-            trials: given.trials.clone().unwrap_or_else(|| vec![1.0; n]),
-            sd: given.sd.clone().unwrap_or_else(|| vec![f64::NAN; n]),
+            size: given.size.clone().unwrap_or_else(|| vec![1.0; n]),
             response: given.response,
         };
         notes.extend(measure.note(&response, &assembled));
@@ -400,9 +393,13 @@ impl TableModel {
         let offset = column(&self.request.offset, 0.0)?;
         Ok(ObservedRows {
             offset: each(&offset, self.likelihood.predictors()),
-            exposure: column(&self.request.exposure, 1.0)?,
-            trials: column(&self.request.trials, 1.0)?,
-            sd: self.known_errors(table, rows)?,
+            size: match self.likelihood.sized_by() {
+                Size::Sd | Size::Event => self.known_sizes(table, rows)?,
+                _ => column(
+                    &sizes(&self.request, &self.parsed, self.likelihood).cloned(),
+                    1.0,
+                )?,
+            },
             response: self.known_responses(table, rows)?,
         })
     }
@@ -429,16 +426,17 @@ impl TableModel {
         Ok(one.map(|one| replicate_covariance(&one, self.likelihood.predictors())))
     }
 
-    /// Returns the known standard deviations in some rows of a table. They are NaN where they are missing or not
-    /// positive, because predictions of the mean do not need them.
-    fn known_errors(&self, table: &Table, rows: &[usize]) -> Result<Vec<f64>, Error> {
-        let own = self.parsed.sd.as_ref();
+    /// Returns the known standard deviations or events in some rows of a table. They are NaN where they are missing or
+    /// impossible, because predictions of the mean do not need them.
+    fn known_sizes(&self, table: &Table, rows: &[usize]) -> Result<Vec<f64>, Error> {
+        let sized = self.likelihood.sized_by();
+        let own = self.parsed.known.as_ref();
         let Some(name) = own.filter(|name| table.column(name).is_ok()) else {
             return Ok(vec![f64::NAN; rows.len()]);
         };
         let all = table.numbers(name)?;
         let known = |i: &usize| match all[*i] {
-            sd if sd > 0.0 && sd.is_finite() => sd,
+            size if size.is_finite() && sized.refuses(size).is_none() => size,
             _ => f64::NAN,
         };
         Ok(rows.iter().map(known).collect())
@@ -522,25 +520,20 @@ fn check_responses(
     rows: &[usize],
     data: &Observations,
 ) -> Result<(), Error> {
-    for (what, column) in [
-        ("exposure", &data.exposure),
-        ("number of trials", &data.trials),
-        ("standard deviation", &data.sd),
-    ] {
-        let bad = column.iter().flatten().position(|x| *x <= 0.0);
-        if let (Some(i), Some(column)) = (bad, column) {
+    let sized = likelihood.sized_by();
+    for (i, size) in data.size.iter().flatten().enumerate() {
+        if let Some(domain) = sized.refuses(*size) {
             return Err(Error::Input(format!(
-                "{}: the {what} in row {} is {}, but must be positive (remove rows without one, or empty their \
+                "{}: the {} in row {} is {size}, but must be {domain} (remove rows without one, or empty their \
                  response)",
                 table.source(),
+                sized.name(),
                 rows[i] + 1,
-                column[i]
             )));
         }
     }
     for (i, y) in data.response.iter().enumerate() {
-        let trials = data.trials.as_ref().map_or(1.0, |t| t[i]);
-        if let Some(domain) = likelihood.refuses(*y, trials) {
+        if let Some(domain) = likelihood.refuses(*y, data.size_of(i)) {
             return Err(Error::Input(format!(
                 "{}: the response `{response}` is {y} in row {}, but the likelihood `{}` needs {domain}",
                 table.source(),
@@ -552,6 +545,20 @@ fn check_responses(
     Ok(())
 }
 
+/// Returns the column of the sizes of observations.
+fn sizes<'a>(
+    request: &'a LatentSpec,
+    parsed: &'a Parsed,
+    likelihood: Likelihood,
+) -> Option<&'a String> {
+    match likelihood.sized_by() {
+        Size::One => None,
+        Size::Exposure => request.exposure.as_ref(),
+        Size::Trials => request.trials.as_ref(),
+        Size::Sd | Size::Event => parsed.known.as_ref(),
+    }
+}
+
 fn taken(response: &str, request: &LatentSpec, parsed: &Parsed, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
     taken.push(response.to_owned());
@@ -559,7 +566,7 @@ fn taken(response: &str, request: &LatentSpec, parsed: &Parsed, spec: &Spec) -> 
         &request.exposure,
         &request.trials,
         &request.offset,
-        &parsed.sd,
+        &parsed.known,
     ] {
         taken.extend(name.iter().cloned());
     }

@@ -71,7 +71,8 @@ impl Measure {
         };
         Observations {
             response: scaled(&data.response, self.centre),
-            sd: data.sd.as_ref().map(|sd| scaled(sd, 0.0)),
+            // The scale is 1 for all likelihoods with other sizes than standard deviations.
+            size: data.size.as_ref().map(|size| scaled(size, 0.0)),
             offset: data.offset.as_ref().map(|offset| scaled(offset, 0.0)),
             ..data.clone()
         }

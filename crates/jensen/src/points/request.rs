@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::ColumnKind;
 use super::kinds::Kinds;
 use crate::Error;
+use crate::job::CountRange;
 #[cfg(feature = "clap")]
-use crate::job::{CountRange, words};
+use crate::job::words;
 use crate::units::Standardise;
 
 /// The settings of every model of points. Absent settings take their defaults.

@@ -330,7 +330,7 @@ fn named<T: DeserializeOwned>(flag: &str, text: Option<&str>) -> Result<Option<T
     choice.map_err(|error| Error::setting(format!("--{flag}: {error}")))
 }
 
-#[cfg(feature = "clap")]
+#[cfg(any(feature = "clap", test))]
 fn parse_share(text: &str) -> Result<String, String> {
     match share(text, 1) {
         Some(x) if x.is_finite() && x > 0.0 => Ok(text.to_owned()),

@@ -13,7 +13,7 @@ use super::decoder::{
     ColumnKind, MIXED, categories, column_kind, counts, parse_decoder, student_t,
 };
 use super::words::{image, temper};
-#[cfg(feature = "clap")]
+#[cfg(any(feature = "clap", test))]
 use super::words::{parse_image, parse_temper};
 use crate::Error;
 use crate::job::words;
@@ -437,7 +437,7 @@ fn parse_filters(text: &str) -> Result<String, String> {
     filters(text).map(|_| text.to_owned())
 }
 
-#[cfg(feature = "clap")]
+#[cfg(any(feature = "clap", test))]
 fn parse_layers(text: &str) -> Result<String, String> {
     layers(text).map(|_| text.to_owned())
 }

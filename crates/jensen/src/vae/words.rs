@@ -13,7 +13,7 @@ pub(super) fn image(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-#[cfg(feature = "clap")]
+#[cfg(any(feature = "clap", test))]
 pub(super) fn parse_image(text: &str) -> Result<String, String> {
     image(text).map(|_| text.to_owned())
 }
@@ -40,7 +40,7 @@ pub(super) fn temper(text: &str) -> Result<Temper, String> {
     Ok(policy)
 }
 
-#[cfg(feature = "clap")]
+#[cfg(any(feature = "clap", test))]
 pub(super) fn parse_temper(text: &str) -> Result<String, String> {
     temper(text).map(|_| text.to_owned())
 }

@@ -1,9 +1,10 @@
 //! The integration tests of `jensen`. They form one binary with a module for each subject.
 
+#[cfg(feature = "latent")]
+mod censored;
 #[cfg(feature = "full")]
 mod common;
 mod kinds;
-#[cfg(feature = "latent")]
 mod known_errors;
 #[cfg(feature = "latent")]
 mod latent_tables;

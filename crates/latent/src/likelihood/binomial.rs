@@ -25,7 +25,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     },
     form: |_, data| {
         Form::logistic(data, |i, y| {
-            let n = data.trials_of(i);
+            let n = data.size_of(i);
             Logistic {
                 y,
                 n,

@@ -1,10 +1,11 @@
 //! Waiting times with an exponential distribution, that is, a gamma distribution with shape 1.
 
+use super::Likelihood;
 use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
-use super::{Likelihood, gamma};
 use crate::site::SiteBound;
+use crate::site::convex::Convex;
 
-pub(super) static ROW: LikelihoodRow = LikelihoodRow {
+const TIMES: LikelihoodRow = LikelihoodRow {
     name: "exponential",
     law: "exponential with mean e^η",
     parameters: &[],
@@ -16,10 +17,26 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     bounds: &[SiteBound::Exact],
     log_concave: true,
     mean: f64::exp,
-    log_density: |_, eta, y, _| gamma::log_density(1.0, eta, y),
+    log_density: |_, eta, y, event| -event * eta - y * (-eta).exp(),
     distribution: |_, eta, y, _| -(-y * (-eta).exp()).exp_m1(),
-    form: |_, data| Form::convex(data, |_, y| gamma::site(1.0, y)),
+    form: |_, data| {
+        Form::convex(data, |i, y| Convex::Exponential {
+            a: -data.size_of(i),
+            rate: y,
+            slope: -1.0,
+            c: 0.0,
+        })
+    },
     by_parameters: no_parameters,
+};
+
+pub(super) static ROW: LikelihoodRow = TIMES;
+
+pub(super) static CENSORED: LikelihoodRow = LikelihoodRow {
+    name: "exponential(event=COLUMN)",
+    law: "exponential times with mean e^η, right-censored where the event is 0",
+    size: Size::Event,
+    ..TIMES
 };
 
 impl Likelihood {

@@ -25,7 +25,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     distribution: |_, eta, y, sd| phi((y - eta) / sd),
     form: |_, data| {
         Form::convex(data, |i, y| {
-            let sd = data.sd_of(i);
+            let sd = data.size_of(i);
             let (a, z) = (1.0 / (sd * sd), y / sd);
             Convex::Quadratic {
                 a,
@@ -39,7 +39,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 
 impl Likelihood {
     /// Returns the likelihood y ~ N(η, sd²) with the standard deviations of
-    /// [`Observations::sd`](crate::Observations::sd).
+    /// [`Observations::size`](crate::Observations::size).
     pub fn known_error() -> Self {
         Self::of(&ROW, &[])
     }

@@ -10,7 +10,8 @@
 //! | `gaussian`, `student_t`, `known_error` | numbers around η |
 //! | `poisson`, `negative_binomial`, `zero_inflated_poisson` | counts with mean exposure · e^η |
 //! | `bernoulli`, `binomial`, `probit` | one or several binary outcomes |
-//! | `gamma`, `exponential`, `lognormal`, `weibull` | positive numbers with mean e^η |
+//! | `gamma` | positive numbers with mean e^η |
+//! | `exponential`, `lognormal`, `weibull` | times with mean e^η, of which some may be censored |
 //! | `beta` | shares between 0 and 1 |
 //! | `stochastic_volatility` | returns with variance e^η |
 //! | `multinomial` | categories |
@@ -53,12 +54,15 @@ static ROWS: &[&LikelihoodRow] = &[
     &negative_binomial::ROW,
     &gamma::ROW,
     &exponential::ROW,
+    &exponential::CENSORED,
     &stochastic_volatility::ROW,
     &multinomial::ROW,
     &probit::ROW,
     &student_t::ROW,
     &lognormal::ROW,
+    &lognormal::CENSORED,
     &weibull::ROW,
+    &weibull::CENSORED,
     &beta::ROW,
     &zero_inflated_poisson::ROW,
 ];
@@ -194,22 +198,11 @@ impl Likelihood {
         self.row.log_concave
     }
 
-    /// Returns the size of an observation: its exposure, its number of trials, the standard deviation of its error, or
-    /// 1.
-    pub fn size(self, exposure: f64, trials: f64, sd: f64) -> f64 {
-        match self.row.size {
-            Size::One => 1.0,
-            Size::Exposure => exposure,
-            Size::Trials => trials,
-            Size::Sd => sd,
-        }
-    }
-
     /// Returns the factor by which the size of an observation multiplies its mean.
     pub fn factor(self, size: f64) -> f64 {
         match self.row.size {
             Size::Exposure | Size::Trials => size,
-            Size::One | Size::Sd => 1.0,
+            Size::One | Size::Sd | Size::Event => 1.0,
         }
     }
 
@@ -224,16 +217,16 @@ impl Likelihood {
         (self.row.mean)(eta)
     }
 
-    /// Computes log p(y | η) with all constants, in nats, for an observation of this size. The result is NaN for
-    /// categories, which depend on several linear predictors.
+    /// Computes log p(y | η) with all constants, in nats, for an observation of this size. For a censored time, it is
+    /// log P(Y > y | η). The result is NaN for categories, which depend on several linear predictors.
     pub fn log_density(self, eta: f64, y: f64, size: f64) -> f64 {
         (self.row.log_density)(&self.values, eta, y, size)
     }
 
-    /// Returns the requirement that the response `y` violates, if there is one. `trials` is the number of trials of a
-    /// binomial count.
-    pub fn refuses(self, y: f64, trials: f64) -> Option<String> {
-        self.row.response.refuses(y, trials, self.categories)
+    /// Returns the requirement that the response `y` violates, if there is one. The size of a binomial count is its
+    /// number of trials.
+    pub fn refuses(self, y: f64, size: f64) -> Option<String> {
+        self.row.response.refuses(y, size, self.categories)
     }
 
     pub(crate) fn form(self, data: &Observations) -> Form {
@@ -302,7 +295,7 @@ mod tests {
     fn densities_are_normalised() {
         for likelihood in all().filter(|l| l.categories().is_none()) {
             for eta in [-1.3, 0.4, 1.1] {
-                let size = likelihood.size(2.0, 7.0, 0.6);
+                let size = likelihood.sized_by().usual();
                 let p = |y: f64| likelihood.log_density(eta, y, size).exp();
                 let most = match likelihood.response() {
                     Response::Binary => 1,
@@ -344,7 +337,12 @@ mod tests {
     #[test]
     fn forms_are_the_densities() {
         let responses = [0.0, 1.0, 2.0, 5.0, 0.7, 0.2, -1.3];
-        for likelihood in all().filter(|l| l.categories().is_none()) {
+        let sizes = |likelihood: Likelihood| match likelihood.sized_by() {
+            Size::Event => vec![1.0, 0.0],
+            sized => vec![sized.usual()],
+        };
+        let cases = all().flat_map(|l| sizes(l).into_iter().map(move |size| (l, size)));
+        for (likelihood, size) in cases.filter(|(l, _)| l.categories().is_none()) {
             let response: Vec<f64> = (responses.into_iter())
                 .filter(|y| likelihood.refuses(*y, 7.0).is_none())
                 .collect();
@@ -361,15 +359,12 @@ mod tests {
                     bound: *bound,
                     observations: Observations {
                         response: response.clone(),
-                        exposure: Some(vec![2.0; n]),
-                        trials: Some(vec![7.0; n]),
-                        sd: Some(vec![0.6; n]),
+                        size: Some(vec![size; n]),
                         offset: None,
                     },
                 };
                 let sites = Sites::new(&model, None).unwrap();
                 for eta in [-2.1, 0.3, 1.4] {
-                    let size = likelihood.size(2.0, 7.0, 0.6);
                     let minus = |eta: f64, y: f64| -likelihood.log_density(eta, y, size);
                     let values = sites.values(&vec![eta; n], &vec![0.0; n]);
                     for (value, y) in values.iter().zip(&response) {

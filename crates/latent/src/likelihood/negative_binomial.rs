@@ -48,7 +48,7 @@ fn logistic(size: f64, data: &Observations, i: usize) -> Logistic {
     Logistic {
         y,
         n: y + size,
-        shift: (size / data.exposure_of(i)).ln(),
+        shift: (size / data.size_of(i)).ln(),
         c: lgamma(size) + lgamma(y + 1.0) - lgamma(y + size),
     }
 }

@@ -23,7 +23,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     distribution: |_, eta, y, size| gamma_q(y + 1.0, size * eta.exp()),
     form: |_, data| {
         Form::convex(data, |i, y| {
-            let rate = data.exposure_of(i);
+            let rate = data.size_of(i);
             Convex::Exponential {
                 a: y,
                 rate,

@@ -25,7 +25,8 @@ pub(crate) struct LikelihoodRow {
     pub log_concave: bool,
     /// The mean of an observation of size 1 at η.
     pub mean: fn(f64) -> f64,
-    /// log p(y | η) with all constants, as a function of the parameters, η, y and the size.
+    /// log p(y | η) with all constants, as a function of the parameters, η, y and the size. For a censored time, it is
+    /// log P(Y > y | η).
     pub log_density: fn(&[f64], f64, f64, f64) -> f64,
     /// P(Y ≤ y | η) as a function of the parameters, η, y and the size. For counts, y is a non-negative integer. The
     /// result is NaN for binary responses and for categories, whose means are probabilities.
@@ -165,6 +166,40 @@ pub enum Size {
     Trials,
     /// The known standard deviation of the observation's error.
     Sd,
+    /// Whether the event was observed at the time of the response (1), or had not happened by then (0).
+    Event,
+}
+
+impl Size {
+    /// Returns the name of the size in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::One => "size",
+            Self::Exposure => "exposure",
+            Self::Trials => "number of trials",
+            Self::Sd => "standard deviation",
+            Self::Event => "event",
+        }
+    }
+
+    /// Returns the requirement that a size violates, if there is one.
+    pub fn refuses(self, size: f64) -> Option<&'static str> {
+        match self {
+            Self::Event => (size != 0.0 && size != 1.0)
+                .then_some("1 (observed) or 0 (censored: the event had not happened by then)"),
+            _ => (size <= 0.0).then_some("positive"),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn usual(self) -> f64 {
+        match self {
+            Self::One | Self::Event => 1.0,
+            Self::Exposure => 2.0,
+            Self::Trials => 7.0,
+            Self::Sd => 0.6,
+        }
+    }
 }
 
 /// −log p of all observations as a function of η, with one variant for each form of site.

@@ -8,7 +8,7 @@ use crate::linear::kernels::sum;
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
-pub(super) static ROW: LikelihoodRow = LikelihoodRow {
+const TIMES: LikelihoodRow = LikelihoodRow {
     name: "weibull",
     law: "mean e^η, hazard proportional to y^(shape − 1)",
     parameters: &["shape"],
@@ -20,25 +20,34 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     bounds: &[SiteBound::Exact],
     log_concave: true,
     mean: f64::exp,
-    log_density: |p, eta, y, _| {
+    log_density: |p, eta, y, event| {
         let shape = p[0];
         let log = log_ratio(shape, y) - eta;
-        shape.ln() + shape * log - y.ln() - (shape * log).exp()
+        event * (shape.ln() + shape * log - y.ln()) - (shape * log).exp()
     },
     distribution: |p, eta, y, _| -(-(p[0] * (log_ratio(p[0], y) - eta)).exp()).exp_m1(),
     form: |likelihood, data| {
         let shape = likelihood.values[0];
-        Form::convex(data, |_, y| {
-            let log = log_ratio(shape, y);
+        Form::convex(data, |i, y| {
+            let (log, event) = (log_ratio(shape, y), data.size_of(i));
             Convex::Exponential {
-                a: -shape,
+                a: -shape * event,
                 rate: (shape * log).exp(),
                 slope: -shape,
-                c: y.ln() - shape.ln() - shape * log,
+                c: event * (y.ln() - shape.ln() - shape * log),
             }
         })
     },
     by_parameters,
+};
+
+pub(super) static ROW: LikelihoodRow = TIMES;
+
+pub(super) static CENSORED: LikelihoodRow = LikelihoodRow {
+    name: "weibull(event=COLUMN)",
+    law: "times with mean e^η, hazard proportional to y^(shape − 1), right-censored where the event is 0",
+    size: Size::Event,
+    ..TIMES
 };
 
 impl Likelihood {
@@ -54,13 +63,14 @@ fn log_ratio(shape: f64, y: f64) -> f64 {
 }
 
 /// With k the shape and x = log y + log Γ(1 + 1/k) − η, `−log p = −log k − k x + log y + e^(kx)`, and the derivative of
-/// kx with respect to k is x − ψ(1 + 1/k)/k. For normal x the expectation of x e^(kx) is (E x + k v) E e^(kx).
+/// kx with respect to k is x − ψ(1 + 1/k)/k. For normal x the expectation of x e^(kx) is (E x + k v) E e^(kx). For a
+/// censored time only the term `e^(kx)` remains.
 fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
     let (shape, y) = (p[0], &at.data.response);
     let moved = digamma(1.0 + 1.0 / shape) / shape;
     vec![sum(y.len(), |i| {
         let (x, v) = (log_ratio(shape, y[i]) - at.m[i], at.v[i]);
         let power = (shape * x + 0.5 * shape * shape * v).exp();
-        1.0 / shape + x - moved - (x + shape * v - moved) * power
+        at.data.size_of(i) * (1.0 / shape + x - moved) - (x + shape * v - moved) * power
     })]
 }

@@ -40,7 +40,7 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
         Form::smooth(data, |i, y| Inflated {
             y,
             odds,
-            rate: (1.0 + odds) * data.exposure_of(i),
+            rate: (1.0 + odds) * data.size_of(i),
             c: lgamma(y + 1.0) + odds.ln_1p(),
         })
     },
@@ -97,7 +97,7 @@ impl Potential for Inflated {
 fn by_parameters(p: &[f64], at: &Fitted<'_>) -> Vec<f64> {
     let (odds, y) = (p[0], &at.data.response);
     let each = |i: usize| {
-        let exposure = at.data.exposure_of(i);
+        let exposure = at.data.size_of(i);
         match y[i] {
             0.0 => at.sites.expectation(i, at.m[i], at.v[i], &|eta: f64| {
                 let own = exposure * eta.exp();

@@ -105,7 +105,7 @@ fn brought_sites_are_solved_as_the_crate_s_own() {
     let own = model(Likelihood::poisson(), SiteBound::Exact, 12);
     let sites = || -> Vec<Box<dyn Site>> {
         let data = &own.observations;
-        let exposures = data.exposure.as_ref().unwrap();
+        let exposures = data.size.as_ref().unwrap();
         let pairs = data.response.iter().zip(exposures);
         pairs
             .map(|(&y, &exposure)| Box::new(Poisson { y, exposure }) as Box<dyn Site>)

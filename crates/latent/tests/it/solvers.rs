@@ -5,7 +5,7 @@ use crate::common::{
 };
 use jensen_latent::{
     Covariance, CovarianceSensitivity, Dense, Design, Error, Fit, LatentModel, Likelihood,
-    Observations, Precision, Settings, SiteBound, Solver, Sparse, Structure,
+    Observations, Precision, Settings, SiteBound, Size, Solver, Sparse, Structure,
 };
 
 fn sites() -> Vec<(Likelihood, SiteBound)> {
@@ -81,8 +81,8 @@ fn fields_with_covariates_agree_with_their_covariances() {
 }
 
 /// Computes log p(y) of one observation with one latent variable, by Simpson's rule.
-fn evidence(likelihood: Likelihood, y: f64, variance: f64, n: f64) -> f64 {
-    let log_density = |eta: f64| likelihood.log_density(eta, y, likelihood.size(1.0, n, 1.0));
+fn evidence(likelihood: Likelihood, y: f64, variance: f64, size: f64) -> f64 {
+    let log_density = |eta: f64| likelihood.log_density(eta, y, size);
     let steps = 4000;
     let reach = 12.0;
     let width = 2.0 * reach / f64::from(steps);
@@ -106,6 +106,10 @@ fn evidence(likelihood: Likelihood, y: f64, variance: f64, n: f64) -> f64 {
     (sum * width / 3.0).ln()
 }
 
+fn censored(name: &str) -> Likelihood {
+    Likelihood::from_name(&format!("{name}(event=COLUMN)")).unwrap()
+}
+
 #[test]
 fn bounds_lie_below_the_evidence_and_near_it() {
     let cases = [
@@ -122,15 +126,23 @@ fn bounds_lie_below_the_evidence_and_near_it() {
         (Likelihood::probit(), 1.0, 0.02),
         (Likelihood::student_t(4.0, 1.0), 0.8, 0.03),
         (Likelihood::known_error(), 0.7, 1e-9),
+        (censored("exponential"), 0.6, 0.02),
+        (censored("weibull"), 0.6, 0.02),
+        (censored("lognormal"), 0.6, 0.02),
     ];
     for (likelihood, y, slack) in cases {
         for &bound in likelihood.bounds() {
+            let size = match likelihood.sized_by() {
+                Size::Trials => 6.0,
+                Size::Event => 0.0,
+                Size::One | Size::Exposure | Size::Sd => 1.0,
+            };
             let mut model = model(likelihood, bound, 1);
             model.prior.mean = vec![0.0];
             model.prior.covariance = Covariance::Diagonal(vec![0.8]);
             model.observations = Observations {
                 response: vec![y],
-                trials: Some(vec![6.0]),
+                size: Some(vec![size]),
                 ..Observations::default()
             };
             // If a site with two categories has only one observation, the other category cannot occur.
@@ -139,7 +151,7 @@ fn bounds_lie_below_the_evidence_and_near_it() {
                 continue;
             }
             let fit = converged(&model);
-            let exact = evidence(likelihood, y, 0.8, 6.0);
+            let exact = evidence(likelihood, y, 0.8, size);
             let what = format!(
                 "{} {}: {} and {exact}",
                 likelihood.name(),
@@ -170,6 +182,8 @@ fn sensitivities_agree_with_differences() {
         (Likelihood::negative_binomial(2.5), SiteBound::Exact),
         (Likelihood::gamma(1.7), SiteBound::Exact),
         (Likelihood::student_t(4.0, 0.5), SiteBound::Exact),
+        (censored("weibull"), SiteBound::Exact),
+        (censored("lognormal"), SiteBound::Exact),
     ] {
         let what = format!("{} {}", likelihood.name(), bound.name());
         let base = model(likelihood, bound, 7);

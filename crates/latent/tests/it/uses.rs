@@ -33,8 +33,8 @@ fn wrong_models_are_refused_with_advice() {
         "refers to latent variable 10",
     );
     refused(
-        &|m| m.observations.exposure = Some(vec![-1.0; 6]),
-        "exposure 1 is not positive",
+        &|m| m.observations.size = Some(vec![-1.0; 6]),
+        "exposure 1 is -1, but must be positive",
     );
     refused(
         &|m| {
@@ -157,9 +157,7 @@ fn predictions_agree_with_a_larger_model() {
         }
         let mut narrow = large.clone();
         narrow.observations.response.extend([1.0; 8]);
-        narrow.observations.exposure = None;
-        narrow.observations.trials = None;
-        narrow.observations.sd = None;
+        narrow.observations.size = None;
         narrow.observations.offset = None;
         narrow.design = Design::Select((0..n + 8).map(|i| i % (n + extra)).collect());
         let sparse = as_precision(&narrow);

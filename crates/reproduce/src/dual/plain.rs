@@ -86,16 +86,15 @@ struct Dual {
 impl Dual {
     fn of(model: &LatentModel) -> Result<Self, Failure> {
         let data = &model.observations;
-        let one = |column: &Option<Vec<f64>>, i: usize| column.as_ref().map_or(1.0, |x| x[i]);
         let curves = data.response.iter().enumerate().map(|(i, &y)| {
             Ok(match model.likelihood.name() {
                 "poisson" => Curve::Poisson {
                     y,
-                    exposure: one(&data.exposure, i),
+                    exposure: data.size_of(i),
                 },
                 "bernoulli" | "binomial" => Curve::Logistic {
                     y,
-                    n: one(&data.trials, i),
+                    n: data.size_of(i),
                 },
                 other => {
                     return Err(Failure::Method(format!(

@@ -32,19 +32,16 @@ impl<D: LogDensity> Refine<'_, D> {
         let (map, base) = (&self.target.map, &self.base);
         let middle = |x: &[f64]| map.middle(x, lanes);
         let reached: Vec<f64> = seen.chunks(size).flat_map(middle).collect();
-        // Particles that are recorded only at one time are copies of each other, so they contain little information
-        // about the dependence between global parameters.
-        let effective = (times > 1).then(|| whitening::effective(lanes, times) as f64);
-        let transport = base.transport_of(&reached, (size, lanes), effective);
+        let tails = base.tails_of(&reached, (size, lanes));
         let unbent = |y: &[f64]| {
             let mut y = y.to_vec();
-            transport.invert(&mut y, lanes);
+            tails.invert(&mut y, lanes);
             base.origin(y, lanes)
         };
         let mut of_recording: Vec<f64> = reached.chunks(size).flat_map(unbent).collect();
         let root = if base.is_structured() {
-            whitening::of_few_directions(&of_recording, lanes, times)
-        } else if transport.is_empty() && state.shown.transport.is_empty() {
+            whitening::spreads(&of_recording, lanes, times)
+        } else if tails.is_empty() && state.shown.tails.is_empty() {
             let found = whitening::estimate(seen, lanes, times);
             found.map(|root| match &state.shown.root {
                 Some(earlier) => earlier.times_root(&root),
@@ -53,7 +50,7 @@ impl<D: LogDensity> Refine<'_, D> {
         } else {
             whitening::estimate(&of_recording, lanes, times)
         };
-        if root.is_none() && transport.is_empty() {
+        if root.is_none() && tails.is_empty() {
             return;
         }
         let mut x = unbent(&middle(&state.particles.x));
@@ -64,7 +61,7 @@ impl<D: LogDensity> Refine<'_, D> {
         if !state.recording.x.is_empty() {
             state.recording.x = of_recording;
         }
-        state.shown = Shown { root, transport };
+        state.shown = Shown { root, tails };
         self.update_map(state);
         state.particles = self.target.at(x);
     }
@@ -107,7 +104,7 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 
     pub(super) fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
-        if !shown.transport.is_empty() {
+        if !shown.tails.is_empty() {
             return self.base.origin(self.target.map.middle(x, lanes), lanes);
         }
         match &shown.root {

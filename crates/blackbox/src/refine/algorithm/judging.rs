@@ -95,11 +95,8 @@ impl<D: LogDensity> Refine<'_, D> {
                 reason,
             });
         }
-        let times = state.recording.log_p.len() / lanes;
         self.whiten(state);
         self.choose_circles(state, state.log_size.exp());
-        let length = self.choose_length(&state.recording.x, (lanes, times));
-        state.length = length.unwrap_or(state.length);
         if mixed {
             // The draws from before the new chains joined are not draws of the posterior.
             state.recording = Recording::default();

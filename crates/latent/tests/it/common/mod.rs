@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use jensen_latent::{
     Covariance, Dense, Design, Error, Fit, LatentModel, Likelihood, Observations, Precision,
-    Response, Settings, SiteBound, Sparse, Structure, fit,
+    Response, Settings, SiteBound, Size, Sparse, Structure, fit,
 };
 use jensen_run::{Budget, Control, Identity, Silent};
 
@@ -66,12 +66,20 @@ pub fn response(likelihood: Likelihood, i: usize) -> f64 {
     }
 }
 
+fn size(likelihood: Likelihood, i: usize) -> f64 {
+    match likelihood.sized_by() {
+        Size::One => 1.0,
+        Size::Exposure => 0.5 + noise(i),
+        Size::Trials => 6.0,
+        Size::Sd => 0.4 + noise(3 * i),
+        Size::Event => f64::from(i % 3 != 1),
+    }
+}
+
 pub fn observations(likelihood: Likelihood, n: usize) -> Observations {
     Observations {
         response: (0..n).map(|i| response(likelihood, i)).collect(),
-        exposure: Some((0..n).map(|i| 0.5 + noise(i)).collect()),
-        trials: Some(vec![6.0; n]),
-        sd: Some((0..n).map(|i| 0.4 + noise(3 * i)).collect()),
+        size: Some((0..n).map(|i| size(likelihood, i)).collect()),
         offset: Some(
             (0..n * likelihood.predictors())
                 .map(|i| 0.3 * noise(7 * i))
