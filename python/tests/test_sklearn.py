@@ -632,7 +632,7 @@ def clusters():
     return centres[labels] + rng.normal(size=(270, 2)), labels, centres
 
 
-@pytest.mark.parametrize("shape", ["full", "diag"])
+@pytest.mark.parametrize("shape", ["full", "tied", "diag", "spherical"])
 def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shape):
     from sklearn.metrics import adjusted_rand_score
     from sklearn.mixture import BayesianGaussianMixture as Theirs
@@ -650,13 +650,20 @@ def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shap
     # scikit-learn's prior has the covariance of all points, which widens components. Jensen's prior has a tenth of it.
     assert mine.score(X) == pytest.approx(theirs.score(X), abs=0.2)
     own = np.array([np.cov(X[labels == k].T) for k in range(3)])
-    expected = own if shape == "full" else own.diagonal(axis1=1, axis2=2)
-    assert np.allclose(mine.covariances_, expected, atol=0.1)
+    expected = {
+        "full": own,
+        "tied": np.average(own, axis=0, weights=[120, 90, 60]),
+        "diag": own.diagonal(axis1=1, axis2=2),
+        # One variance for both columns in standardised units is a ratio of variances in the units of the columns.
+        "spherical": mine.covariances_[:, :1] * X.var(axis=0) / X[:, 0].var(),
+    }
+    assert np.allclose(mine.covariances_, expected[shape], atol=0.1)
     drawn, components = mine.sample(20_000)
     for k in range(3):
         assert np.allclose(drawn[components == k].mean(axis=0), mine.means_[k], atol=0.1)
         spread = np.cov(drawn[components == k].T)
-        assert np.allclose(spread, mine.covariances_[k] if shape == "full" else np.diag(mine.covariances_[k]), atol=0.1)
+        of_component = mine.covariances_ if shape == "tied" else mine.covariances_[k]
+        assert np.allclose(spread, of_component if of_component.ndim == 2 else np.diag(of_component), atol=0.1)
 
 
 def test_a_mixture_accepts_missing_values_and_priors(clusters):

@@ -80,6 +80,12 @@ pub trait ConjugateModel: Sync {
     /// not change the model.
     fn parts(&self) -> Vec<Range<usize>>;
 
+    /// Returns the number of parameters of each component that it does not share with others. The other parameters in
+    /// its range are common to all components.
+    fn own_parameters(&self) -> usize {
+        self.parts().first().map_or(1, Range::len)
+    }
+
     /// Returns the largest share of the statistics that comes from the random start while a cooling policy is hot. This
     /// share prevents components from merging permanently (see [`driver`](crate::driver)).
     ///
@@ -157,6 +163,7 @@ const TWINS: f64 = 0.25;
 /// It does not depend on the origin or the units of the data.
 pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
     let (parts, blocks) = (model.parts(), model.blocks());
+    let own = model.own_parameters().max(1) as f64;
     let prior = blocks.prior();
     let expected = blocks.expectations(lambda);
     let unmoved = blocks.expectations(prior);
@@ -164,7 +171,7 @@ pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)
         let here = lambda[i.clone()].iter().zip(&expected[i.clone()]);
         let there = other.0[j.clone()].iter().zip(&other.1[j.clone()]);
         let terms = here.zip(there).map(|((l, t), (m, u))| (l - m) * (t - u));
-        terms.sum::<f64>().abs() / i.len().max(1) as f64
+        terms.sum::<f64>().abs() / own
     };
     let holds_data: Vec<bool> = parts
         .iter()

@@ -23,8 +23,8 @@ class HiddenMarkov(DensityMixin, Points):
     ----------
     n_components : int
         Number of states.
-    covariance_type : {"full", "diag"}
-        Structure of the covariance matrices of the emissions.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Structure of the covariance matrices of the emissions, as for ``BayesianGaussianMixture``.
     standardise : bool
         Whether to standardise the columns. Results are always in the units of X.
     concentration : float, optional

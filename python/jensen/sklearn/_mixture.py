@@ -25,8 +25,9 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     ----------
     n_components : int
         Number of components.
-    covariance_type : {"full", "diag"}
-        Structure of the covariance matrices.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Structure of the covariance matrices. With ``"tied"`` all components have the same matrix. With ``"spherical"``
+        all columns of a component have the same variance in standardised units.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights. The default is 1.
     mean_precision_prior : float, optional
@@ -58,7 +59,8 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     ----------
     weights_, means_, covariances_ : array
         Posterior means of the weights and means, and inverses of the expected precisions. Components are in order of
-        decreasing weight.
+        decreasing weight. ``covariances_`` has one matrix for each component, one matrix for all components with
+        ``"tied"``, or the variances of the columns in each component with ``"diag"`` and ``"spherical"``.
     lower_bound_ : float
         Evidence lower bound, in nats.
     converged_, n_iter_
@@ -131,7 +133,8 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         check_is_fitted(self)
         rng = check_random_state(self.random_state)
         labels = rng.choice(len(self.weights_), size=n_samples, p=self.weights_ / self.weights_.sum())
-        drawn = np.array([_draw(rng, self.means_[k], self.covariances_[k]) for k in labels])
+        tied = self.covariance_type == "tied"
+        drawn = np.array([_draw(rng, self.means_[k], self.covariances_ if tied else self.covariances_[k]) for k in labels])
         return drawn, labels
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _jensen
 from ._base import Array, Judged, at_least_one, encode, matrix, number, seed_of
 
-_SHAPES = {"full": "full", "diag": "diagonal"}
+_SHAPES = {"full": "full", "tied": "tied", "diag": "diagonal", "spherical": "spherical"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -61,11 +61,13 @@ class Points(Judged):
 def shape_of(covariance_type: str) -> str:
     """Returns the library's name of a covariance type."""
     if covariance_type not in _SHAPES:
-        raise ValueError(f"covariance_type={covariance_type!r}: expected 'full' or 'diag'")
+        raise ValueError(f"covariance_type={covariance_type!r}: expected 'full', 'tied', 'diag' or 'spherical'")
     return _SHAPES[covariance_type]
 
 
 def covariances(rows: list[dict[str, Any]], width: int, covariance_type: str) -> Array:
-    """Returns covariance matrices, or variances, of the components in a summary."""
+    """Returns covariance matrices, or variances, of the components in a summary. Tied components have one matrix."""
     flat = np.array([row["covariance"] for row in rows])
+    if covariance_type == "tied":
+        return flat[0].reshape(width, width)
     return flat.reshape(len(rows), width, width) if covariance_type == "full" else flat

@@ -155,12 +155,10 @@ impl<C: Components> HiddenMarkov<C> {
                 &vec![concentration; k],
             );
         }
-        let prior = emissions.prior();
-        for _ in 0..k {
-            for (family, parameters) in &prior {
-                blocks.push(*family, parameters);
-            }
+        for (family, parameters) in emissions.priors(k) {
+            blocks.push(family, &parameters);
         }
+        let prior = emissions.prior();
         Ok(Self {
             width: prior.iter().map(|(family, _)| family.len()).sum(),
             emissions,
@@ -239,6 +237,13 @@ impl<C: Components> HiddenMarkov<C> {
         path
     }
 
+    /// Returns the natural parameters of the marginal distribution of a state's emissions (see
+    /// [`Components::marginal`]).
+    pub fn marginal(&self, lambda: &[f64], k: usize) -> Vec<f64> {
+        let all = &lambda[self.k + self.k * self.k..];
+        self.emissions.marginal(all, self.width, k)
+    }
+
     /// Returns the part of λ or t that belongs to a state's emissions.
     pub fn state<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + self.k * self.k + k * self.width;
@@ -305,6 +310,10 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()
+    }
+
+    fn own_parameters(&self) -> usize {
+        self.emissions.own(self.width)
     }
 
     fn local(

@@ -52,6 +52,24 @@ pub trait Components: Sync {
     /// Returns the families and prior parameters of one component, block by block.
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)>;
 
+    /// Returns the families and prior parameters of `count` components, component by component. If components share
+    /// parameters, one family contains all components (see [`ExponentialFamily::NormalWishart`]).
+    fn priors(&self, count: usize) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        repeated(&self.prior(), count)
+    }
+
+    /// Returns the natural parameters of the marginal distribution of component `k`, which belongs to the families of
+    /// [`prior`](Self::prior). `all` contains the parameters of all components, each of which has `width` numbers.
+    fn marginal(&self, all: &[f64], width: usize, k: usize) -> Vec<f64> {
+        all[k * width..(k + 1) * width].to_vec()
+    }
+
+    /// Returns the number of parameters that a component does not share with others, where all its parameters have
+    /// `width` numbers.
+    fn own(&self, width: usize) -> usize {
+        width
+    }
+
     /// Returns `E[log p(x | component)]` if `t` is `E[t]`, and log p(x | component) if `t` is a value of t.
     fn log_density(&self, t: &[f64], point: usize) -> f64;
 
@@ -100,6 +118,14 @@ pub trait Components: Sync {
     }
 }
 
+pub(super) fn repeated(
+    prior: &[(ExponentialFamily, Vec<f64>)],
+    count: usize,
+) -> Vec<(ExponentialFamily, Vec<f64>)> {
+    let all = std::iter::repeat_n(prior, count);
+    all.flatten().cloned().collect()
+}
+
 /// A point after integration over its missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Completed {
@@ -142,6 +168,18 @@ impl<C: Components> Components for &C {
 
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
         (**self).prior()
+    }
+
+    fn priors(&self, count: usize) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        (**self).priors(count)
+    }
+
+    fn marginal(&self, all: &[f64], width: usize, k: usize) -> Vec<f64> {
+        (**self).marginal(all, width, k)
+    }
+
+    fn own(&self, width: usize) -> usize {
+        (**self).own(width)
     }
 
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
@@ -269,12 +307,10 @@ impl<C: Components> Mixture<C> {
             ExponentialFamily::Dirichlet { n: k },
             &vec![concentration; k],
         );
-        let prior = components.prior();
-        for _ in 0..k {
-            for (family, parameters) in &prior {
-                blocks.push(*family, parameters);
-            }
+        for (family, parameters) in components.priors(k) {
+            blocks.push(family, &parameters);
         }
+        let prior = components.prior();
         Self {
             k,
             width: prior.iter().map(|(family, _)| family.len()).sum(),
@@ -300,7 +336,7 @@ impl<C: Components> Mixture<C> {
             self.components.prior().into_iter().map(|p| p.0).collect();
         let total: f64 = lambda[..self.k].iter().sum();
         let components = (0..self.k).map(|k| {
-            let here = self.component(lambda, k).to_vec();
+            let here = self.marginal(lambda, k);
             let (normaliser, expected) = normaliser(&families, &here);
             PredictiveComponent {
                 log_weight: (lambda[k] / total).ln(),
@@ -314,6 +350,11 @@ impl<C: Components> Mixture<C> {
             families,
             data: &self.components,
         }
+    }
+
+    /// Returns the natural parameters of the marginal distribution of component `k` (see [`Components::marginal`]).
+    pub fn marginal(&self, lambda: &[f64], k: usize) -> Vec<f64> {
+        self.components.marginal(&lambda[self.k..], self.width, k)
     }
 
     /// Returns the part of λ or of t that belongs to component `k`.
@@ -465,6 +506,10 @@ impl<C: Components> ConjugateModel for Mixture<C> {
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |k: usize| self.k + k * self.width;
         (0..self.k).map(|k| start(k)..start(k + 1)).collect()
+    }
+
+    fn own_parameters(&self) -> usize {
+        self.components.own(self.width)
     }
 
     fn local(

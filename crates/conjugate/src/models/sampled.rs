@@ -69,6 +69,18 @@ impl<C: Components> Components for Sampled<'_, C> {
         self.sample.prior()
     }
 
+    fn priors(&self, count: usize) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        self.sample.priors(count)
+    }
+
+    fn marginal(&self, all: &[f64], width: usize, k: usize) -> Vec<f64> {
+        self.sample.marginal(all, width, k)
+    }
+
+    fn own(&self, width: usize) -> usize {
+        self.sample.own(width)
+    }
+
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
         self.sample.log_density(t, point)
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{Components, GaussianPrior, HiddenMarkov};
+use jensen_conjugate::models::{Components, Covariance, GaussianPrior, HiddenMarkov};
 use jensen_data::{Cells, Column, Table};
 use jensen_math::special::lgamma;
 use serde::{Deserialize, Serialize};
@@ -256,8 +256,8 @@ fn smoothing(request: &ChainsRequest) -> f64 {
 
 fn shape(request: &ChainsRequest, points: &Points) -> Result<CovarianceShape, Error> {
     let shape = request.covariance.unwrap_or_default();
-    if shape == CovarianceShape::Full {
-        points.check_complete("missing values need --covariance diagonal")?;
+    if Covariance::from(shape).is_matrix() {
+        points.check_complete("missing values need --covariance diagonal or spherical")?;
     }
     Ok(shape)
 }
@@ -403,7 +403,7 @@ impl Data<'_> {
                 let model = &models[size];
                 let k = model.parts().len();
                 let emissions: Vec<Emission> = (0..k)
-                    .map(|i| emission(model.emissions(), model.state(lambda, i)))
+                    .map(|i| emission(model.emissions(), &model.marginal(lambda, i)))
                     .collect();
                 let transitions = model.transitions(lambda);
                 let heads = ["state".to_owned(), "stays".to_owned()].into_iter();

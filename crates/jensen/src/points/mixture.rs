@@ -1,9 +1,7 @@
 //! Mixtures of points that are in memory.
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{
-    Bernoullis, Components, Covariance, Gaussians, Mixture, Multinomials,
-};
+use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
 use jensen_math::special::lgamma;
 use jensen_math::sum::Moments;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
@@ -130,9 +128,9 @@ pub(super) fn gaussian(
 /// diagonal.
 pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Vec<f64> {
     let own = gaussians.covariance(lambda);
-    match gaussians.shape() {
-        Covariance::Full => units.covariance_back(&own),
-        Covariance::Diagonal => units.variances_back(&own),
+    match gaussians.shape().is_matrix() {
+        true => units.covariance_back(&own),
+        false => units.variances_back(&own),
     }
 }
 
@@ -266,7 +264,7 @@ pub(super) fn fit<C: Components>(
             order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
             let components: Vec<Component> = order
                 .iter()
-                .map(|&i| component(model.component(lambda, i), weights[i]))
+                .map(|&i| component(&model.marginal(lambda, i), weights[i]))
                 .collect();
             let heads = ["component", "weight"].map(str::to_owned).into_iter();
             let rows = components

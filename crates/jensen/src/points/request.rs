@@ -382,15 +382,21 @@ pub enum CovarianceShape {
     /// Any
     #[default]
     Full,
+    /// Any, the same for all components or states
+    Tied,
     /// Independent columns
     Diagonal,
+    /// Independent columns with one variance, in standardised units unless --standardise off
+    Spherical,
 }
 
 impl From<CovarianceShape> for Covariance {
     fn from(shape: CovarianceShape) -> Self {
         match shape {
             CovarianceShape::Full => Self::Full,
+            CovarianceShape::Tied => Self::Tied,
             CovarianceShape::Diagonal => Self::Diagonal,
+            CovarianceShape::Spherical => Self::Spherical,
         }
     }
 }

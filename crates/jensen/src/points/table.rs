@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jensen_conjugate::models::{GaussianPrior, Gaussians, sample};
+use jensen_conjugate::models::{Covariance, GaussianPrior, Gaussians, sample};
 use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
@@ -125,7 +125,7 @@ impl Points {
         prior: GaussianPrior,
         (parts, seed, limit): (u64, u64, u64),
     ) -> Result<Gaussians, Error> {
-        if let CovarianceShape::Full = shape {
+        if Covariance::from(shape).is_matrix() {
             self.covariances(parts).check(limit)?;
         }
         let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];
@@ -140,7 +140,7 @@ impl Points {
         })
     }
 
-    /// Returns the memory that full covariance matrices of all columns need. Jensen must check this memory separately,
+    /// Returns the memory that covariance matrices of all columns need. Jensen must check this memory separately,
     /// because it allocates the matrices before the job reports its memory.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
