@@ -666,6 +666,20 @@ def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shap
         assert np.allclose(spread, of_component if of_component.ndim == 2 else np.diag(of_component), atol=0.1)
 
 
+@pytest.mark.parametrize("shape", ["full", "tied", "diag", "spherical"])
+def test_weights_of_rows_count_copies(clusters, shape):
+    X, *_ = clusters
+    weights = np.random.default_rng(2).integers(0, 4, len(X))
+    make = BayesianGaussianMixture(3, covariance_type=shape, n_init=8, tol=1e-11, random_state=0)
+    copies = clone(make).fit(np.repeat(X, weights, axis=0))
+    weighted = clone(make).fit(X, sample_weight=weights)
+    assert weighted.lower_bound_ == pytest.approx(copies.lower_bound_, rel=1e-8)
+    assert np.allclose(weighted.means_, copies.means_, atol=1e-4)
+    assert np.allclose(weighted.score_samples(X), copies.score_samples(X), atol=1e-4)
+    with pytest.raises(ValueError, match="weight"):
+        make.fit(X, sample_weight=-np.ones(len(X)))
+
+
 def test_a_mixture_accepts_missing_values_and_priors(clusters):
     X, labels, centres = clusters
     holes = X.copy()

@@ -32,10 +32,16 @@ pub struct Local {
 /// Counts the points of each size. Returns the distinct sizes in ascending order, each with the number of points that
 /// have it.
 pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
+    count_weighted(sizes.map(|size| (size, 1.0)))
+}
+
+/// Adds the weights of the points of each size. Returns the distinct sizes in ascending order, each with the sum of the
+/// weights.
+pub fn count_weighted(sizes: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
-    for size in sizes {
+    for (size, weight) in sizes {
         // The bits of positive numbers sort in the same order as the numbers.
-        *counts.entry(size.to_bits()).or_default() += 1.0;
+        *counts.entry(size.to_bits()).or_default() += weight;
     }
     let pairs = counts.into_iter();
     pairs.map(|(bits, n)| (f64::from_bits(bits), n)).collect()
@@ -55,6 +61,12 @@ pub trait ConjugateModel: Sync {
     /// Returns the size of a point, for example its number of tokens or the length of a sequence. The normaliser of the
     /// point depends on its size. If all points are alike, their sizes are 1.
     fn size(&self, point: usize) -> f64 {
+        let _ = point;
+        1.0
+    }
+
+    /// Returns the number of equal points that a point stands for.
+    fn weight(&self, point: usize) -> f64 {
         let _ = point;
         1.0
     }

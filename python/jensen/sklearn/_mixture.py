@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ._base import Array, Scored, at_least_one, matrix
 from ._points import Points, covariances, shape_of
@@ -100,19 +100,20 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         batches = {"batch": self.batch_size, "passes": float(self.max_iter), "max_iters": None}
         return super()._method() | (batches if self.batch_size else {})
 
-    def fit(self, X: Any, y: Any = None) -> BayesianGaussianMixture:
-        """Fit the mixture to the rows of X."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BayesianGaussianMixture:
+        """Fit the mixture to the rows of X. A row with ``sample_weight`` k counts as k equal rows."""
         X = matrix(self, X, reset=True, ensure_all_finite=self._finite)
-        info = self._learn(X)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        info = self._learn(X, weights=weights)
         rows = info["components"]
         self.weights_ = np.array([row["weight"] for row in rows])
         self.means_ = np.array([row["mean"] for row in rows])
         self.covariances_ = covariances(rows, X.shape[1], self.covariance_type)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int64]:
         """Fit the mixture, and return the most probable component of each row."""
-        return self.fit(X).predict(X)
+        return self.fit(X, sample_weight=sample_weight).predict(X)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the posterior predictive probabilities of the components, one row per row of X."""

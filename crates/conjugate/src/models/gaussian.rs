@@ -119,16 +119,16 @@ impl Gaussians {
         Self { log_scales, ..self }
     }
 
-    /// Adds correlations to the prior of covariance matrices that are not diagonal. They are estimated from `rows`, and leave-one-out
+    /// Adds correlations to the prior of covariance matrices that are not diagonal. They are estimated from `rows`, whose weights may be given, and leave-one-out
     /// densities determine how much they are shrunk. A column that the other columns nearly determine in the data then
     /// also has a small conditional variance under the prior.
     #[must_use]
-    pub fn with_correlation_of(self, rows: &[f64]) -> Self {
+    pub fn with_correlation_of(self, rows: &[f64], weights: &[f64]) -> Self {
         if !self.covariance.is_matrix() {
             return self;
         }
         Self {
-            correlation: correlation(self.dim, rows),
+            correlation: correlation(self.dim, rows, weights),
             ..self
         }
     }
@@ -147,7 +147,7 @@ impl Gaussians {
         }
     }
 
-    fn log_scale(&self, x: &[f64]) -> f64 {
+    fn scale_of(&self, x: &[f64]) -> f64 {
         let pairs = self.log_scales.iter().zip(x);
         pairs
             .filter(|(_, x)| !x.is_nan())
@@ -345,7 +345,7 @@ impl Components for Gaussians {
                     .sum()
             }
         };
-        core - 0.5 * known as f64 * LOG_TWO_PI - self.log_scale(x)
+        core - 0.5 * known as f64 * LOG_TWO_PI - self.scale_of(x)
     }
 
     fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
@@ -423,9 +423,8 @@ impl Components for Gaussians {
             + (1.0 - s) * log_scale
     }
 
-    fn log_jacobian(&self) -> f64 {
-        let rows = self.data.chunks_exact(self.dim.max(1));
-        -rows.map(|x| self.log_scale(x)).sum::<f64>()
+    fn log_scale(&self, point: usize) -> f64 {
+        self.scale_of(self.row(point))
     }
 
     /// Merged components with their own variances explain the whole spread of the data, and they remain merged at every

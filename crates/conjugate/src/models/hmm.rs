@@ -297,7 +297,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
             row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
             row[i] += 0.5 * share;
         }
-        lambda[k + k * k..].copy_from_slice(&seeded(&self.emissions, k, stream));
+        lambda[k + k * k..].copy_from_slice(&seeded(&self.emissions, k, &[], stream));
         lambda
     }
 

@@ -1,12 +1,13 @@
 //! Mixtures of components of any kind. The mixture weights have a symmetric Dirichlet prior.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use jensen_math::rng::Stream;
 use rayon::prelude::*;
 
 use crate::family::{Blocks, ExponentialFamily};
-use crate::model::{ConjugateModel, Local, count_sizes};
+use crate::model::{ConjugateModel, Local, count_sizes, count_weighted};
 use crate::plain::{Plain, all_the_first, alone};
 use crate::pointwise::{VectorGlobals, untempered_bound};
 use crate::policy::softmax;
@@ -102,9 +103,17 @@ pub trait Components: Sync {
     /// statistics.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
 
+    /// Returns the sum of the logarithms of the scales by which the known values of a point were divided.
+    fn log_scale(&self, point: usize) -> f64 {
+        let _ = point;
+        0.0
+    }
+
     /// Returns the amount that the units of the data add to the bound (see [`ConjugateModel::log_jacobian`]).
     fn log_jacobian(&self) -> f64 {
-        0.0
+        -(0..self.points())
+            .map(|point| self.log_scale(point))
+            .sum::<f64>()
     }
 
     /// Returns the largest share of the random start in hot iterations (see [`ConjugateModel::lean`]).
@@ -208,6 +217,10 @@ impl<C: Components> Components for &C {
         (**self).log_power(t, size, s)
     }
 
+    fn log_scale(&self, point: usize) -> f64 {
+        (**self).log_scale(point)
+    }
+
     fn log_jacobian(&self) -> f64 {
         (**self).log_jacobian()
     }
@@ -236,12 +249,29 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
 /// The point of the first component is arbitrary. For each further component, each point has a log density under the
 /// previous components. The probability of drawing a point is proportional to the largest of these log densities minus
 /// that of the point. For Gaussian components, this is the initialisation of k-means++ (Arthur and Vassilvitskii 2007).
-pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
+///
+/// If `weights` is not empty, it contains the number of equal points that each point stands for.
+pub(super) fn seeded<C: Components>(
+    components: &C,
+    k: usize,
+    weights: &[f64],
+    stream: &mut Stream,
+) -> Vec<f64> {
     let n = components.points();
-    let share = n as f64 / k as f64;
     let blocks = components.prior();
     let mut average: Vec<f64> = blocks.iter().flat_map(|block| block.1.clone()).collect();
-    components.add_all(0.5 * share / n as f64, &mut average);
+    let total = match weights.is_empty() {
+        true => n as f64,
+        false => weights.iter().sum(),
+    };
+    let share = total / k as f64;
+    match weights.is_empty() {
+        true => components.add_all(0.5 * share / total, &mut average),
+        false => weights.iter().enumerate().for_each(|(point, weight)| {
+            components.add(point, 0.5 * share * weight / total, &mut average);
+        }),
+    }
+    let weight = |point: &usize| weights.get(*point).copied().unwrap_or(1.0);
     let families: Vec<ExponentialFamily> = blocks.iter().map(|block| block.0).collect();
     let looked_at = components.looked_at(stream);
     let mut best = vec![f64::NEG_INFINITY; looked_at.len()];
@@ -250,9 +280,13 @@ pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Strea
         let mut lambda = average.clone();
         if n > 0 {
             let most = best.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let far: Vec<f64> = best.iter().map(|b| most - b).collect();
+            let pairs = best.iter().zip(&looked_at);
+            let mut far: Vec<f64> = pairs.map(|(b, at)| weight(at) * (most - b)).collect();
+            if component == 0 && !weights.is_empty() {
+                far = looked_at.iter().map(weight).collect();
+            }
             let total: f64 = far.iter().sum();
-            let point = if component > 0 && total.is_finite() && total > 0.0 {
+            let point = if total.is_finite() && total > 0.0 {
                 let mut left = stream.uniform() * total;
                 let at = far.iter().position(|far| {
                     left -= far;
@@ -297,6 +331,7 @@ pub struct Mixture<C> {
     k: usize,
     width: usize,
     blocks: Blocks,
+    weights: Arc<[f64]>,
 }
 
 impl<C: Components> Mixture<C> {
@@ -316,12 +351,28 @@ impl<C: Components> Mixture<C> {
             width: prior.iter().map(|(family, _)| family.len()).sum(),
             blocks,
             components,
+            weights: Arc::default(),
         }
+    }
+
+    /// Sets the number of equal points that each point stands for. The numbers need not be whole. Without them, every
+    /// point stands for itself.
+    #[must_use]
+    pub fn with_weights(self, weights: &Arc<[f64]>) -> Self {
+        let weights = weights.clone();
+        Self { weights, ..self }
     }
 
     /// Returns the components together with their data.
     pub fn components(&self) -> &C {
         &self.components
+    }
+
+    fn total(&self) -> f64 {
+        match self.weights.is_empty() {
+            true => self.components.points() as f64,
+            false => self.weights.iter().sum(),
+        }
     }
 
     /// Returns the expected weights of the components.
@@ -453,8 +504,16 @@ impl<C: Components> ConjugateModel for Mixture<C> {
         self.components.size(point)
     }
 
+    fn weight(&self, point: usize) -> f64 {
+        self.weights.get(point).copied().unwrap_or(1.0)
+    }
+
     fn sizes(&self) -> Vec<(f64, f64)> {
-        self.components.sizes()
+        if self.weights.is_empty() {
+            return self.components.sizes();
+        }
+        let all = self.weights.iter().enumerate();
+        count_weighted(all.map(|(point, weight)| (self.size(point), *weight)))
     }
 
     fn elsewhere(&self) -> Option<&dyn PointShards> {
@@ -467,14 +526,20 @@ impl<C: Components> ConjugateModel for Mixture<C> {
 
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let mut lambda = self.blocks.prior().to_vec();
-        let share = self.points() as f64 / self.k as f64;
+        let share = self.total() / self.k as f64;
         lambda[..self.k].iter_mut().for_each(|x| *x += share);
-        lambda[self.k..].copy_from_slice(&seeded(&self.components, self.k, stream));
+        let start = seeded(&self.components, self.k, &self.weights, stream);
+        lambda[self.k..].copy_from_slice(&start);
         lambda
     }
 
     fn log_jacobian(&self) -> f64 {
-        self.components.log_jacobian()
+        if self.weights.is_empty() {
+            return self.components.log_jacobian();
+        }
+        let all = self.weights.iter().enumerate();
+        -all.map(|(point, weight)| weight * self.components.log_scale(point))
+            .sum::<f64>()
     }
 
     fn lean(&self) -> f64 {
@@ -487,7 +552,8 @@ impl<C: Components> ConjugateModel for Mixture<C> {
         let held: f64 = sizes.filter(|(size, _)| *size > 0.0).map(|(_, n)| n).sum();
         let share = all_the_first(self.k, concentration, held);
         if self.elsewhere().is_none() {
-            let bound = alone(&Mixture::new(&self.components, 1, concentration));
+            let one = Mixture::new(&self.components, 1, concentration);
+            let bound = alone(&one.with_weights(&self.weights));
             let within = bound + share;
             return Some(Plain { bound, within });
         }

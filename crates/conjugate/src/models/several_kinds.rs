@@ -120,6 +120,10 @@ impl Components for SeveralKinds {
         terms.map(|(kind, t)| kind.log_power(t, size, s)).sum()
     }
 
+    fn log_scale(&self, point: usize) -> f64 {
+        self.kinds.iter().map(|kind| kind.log_scale(point)).sum()
+    }
+
     fn log_jacobian(&self) -> f64 {
         self.kinds.iter().map(|kind| kind.log_jacobian()).sum()
     }

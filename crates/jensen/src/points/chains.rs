@@ -299,6 +299,7 @@ pub fn fit_chains(
     request.check()?;
     let most = request.sizes().most();
     points.check_columns()?;
+    points.check_unweighted()?;
     points.check_heat(&request.points)?;
     if most > points.count() as u64 {
         return Err(Error::Input(format!(
@@ -318,7 +319,8 @@ pub fn fit_chains(
     if request.several_kinds() {
         let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
         let prior = GaussianPrior::default();
-        let emissions = kinds.components(points, &points.train, smoothing(request), prior)?;
+        let emissions =
+            kinds.components(points, (&points.train, &[]), smoothing(request), prior)?;
         let data = Data {
             levels: &kinds.levels,
             ..data(&kinds.units)
@@ -473,7 +475,8 @@ pub fn decode_chains(
         let (kind, columns) = (request.kind(), &request.columns);
         let kinds = Kinds::stored(&points.names, kind, columns, units, levels)?;
         let prior = GaussianPrior::default();
-        let emissions = kinds.components(points, &points.train, smoothing(request), prior)?;
+        let emissions =
+            kinds.components(points, (&points.train, &[]), smoothing(request), prior)?;
         return decode(request, points, lengths, &emissions, lambda);
     }
     match request.kind() {

@@ -5,7 +5,7 @@
 //! of the rows for the starting points.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jensen_conjugate::models::{Components, Sampled, sample};
 use jensen_conjugate::shards::{Ask, Part, PointShards};
@@ -307,6 +307,11 @@ pub fn fit_mixture_files(
              or remove --columns",
         ));
     }
+    if request.weights.is_some() {
+        return Err(Error::setting(
+            "rows of several files cannot have weights: fit one table, or remove --weights",
+        ));
+    }
     let mut plan = PointPlan {
         request: request.clone(),
         columns: Vec::new(),
@@ -335,6 +340,8 @@ pub fn fit_mixture_files(
         digest: survey.digest,
         missing: None,
         elsewhere: Some(count),
+        weights: Arc::default(),
+        heldout_weights: Vec::new(),
     };
     let rows = Rows::of(request, points.clone(), &survey.columns)?.with_correlation(&points);
     let files = &files;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use jensen_conjugate::models::{
     Bernoullis, Categoricals, Covariance, GaussianPrior, Gaussians, Poissons, SeveralKinds,
 };
+use jensen_math::sum::ColumnMoments;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Points};
@@ -169,7 +170,7 @@ impl Kinds {
     ) -> Result<Self, Error> {
         let kinds = kinds(&points.names, kind, columns)?;
         let real: Vec<bool> = kinds.iter().map(|kind| *kind == Kind::Gaussian).collect();
-        let units = Units::of_some(points.dim(), &points.train, asked, &real);
+        let units = Units::of_some(points.dim(), &points.train, &points.weights, asked, &real);
         let units = units.map_err(|error| Error::Input(format!("`{}`: {error}", points.source)))?;
         let categorical = (0..kinds.len()).filter(|column| kinds[*column] == Kind::Categorical);
         let levels = categorical.map(|column| {
@@ -223,11 +224,12 @@ impl Kinds {
             .filter(|(_, positions)| !positions.is_empty())
     }
 
-    /// Returns the mixture components for rows of the data, or an error if a value is outside the domain of its column.
+    /// Returns the mixture components for rows of the data and the weights of the rows, or an error if a value is outside
+    /// the domain of its column.
     pub(super) fn components(
         &self,
         points: &Points,
-        rows: &[f64],
+        (rows, weights): (&[f64], &[f64]),
         smoothing: f64,
         prior: GaussianPrior,
     ) -> Result<SeveralKinds, Error> {
@@ -254,7 +256,8 @@ impl Kinds {
                     if let Some(at) = counts.iter().position(wrong) {
                         return Err(refuse(at, counts[at], "but Poisson columns need counts"));
                     }
-                    Box::new(Poissons::new(dim, counts))
+                    let columns = ColumnMoments::weighted(dim, &counts, weights);
+                    Box::new(Poissons::with_columns(&columns, counts))
                 }
                 Kind::Bernoulli => {
                     let bit = |(at, x): (usize, f64)| match x {
@@ -286,8 +289,10 @@ impl Kinds {
                 }
                 Kind::Gaussian | Kind::Multinomial => {
                     let own = positions.iter().map(|(_, position)| scales[*position]);
-                    let gaussians =
-                        Gaussians::with_prior(Covariance::Diagonal, dim, gathered.collect(), prior);
+                    let numbers: Vec<f64> = gathered.collect();
+                    let columns = ColumnMoments::weighted(dim, &numbers, weights);
+                    let shape = Covariance::Diagonal;
+                    let gaussians = Gaussians::with_columns(shape, numbers, &columns, prior);
                     Box::new(gaussians.with_log_scales(own.collect()))
                 }
             });

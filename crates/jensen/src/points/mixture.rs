@@ -3,7 +3,7 @@
 use jensen_conjugate::model::ConjugateModel;
 use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
 use jensen_math::special::lgamma;
-use jensen_math::sum::Moments;
+use jensen_math::sum::ColumnMoments;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use super::files::PointFiles;
@@ -52,8 +52,9 @@ pub fn fit_mixture(
             );
             let train = points.gaussians_to_fit(shape, &units, request.prior(), size)?;
             let heldout = train.with_data(units.rows(&points.heldout));
-            let score =
-                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let score = |k, lambda: &[f64]| {
+                score(points, &Mixture::new(&heldout, k, concentration), lambda)
+            };
             let component = |lambda: &[f64], weight| gaussian(&train, &units, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
             let data = Fitting::here(points, &units);
@@ -62,8 +63,9 @@ pub fn fit_mixture(
         Kind::Bernoulli => {
             let train = bernoullis(request.smoothing(), points, &points.train)?;
             let heldout = bernoullis(request.smoothing(), points, &points.heldout)?;
-            let score =
-                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let score = |k, lambda: &[f64]| {
+                score(points, &Mixture::new(&heldout, k, concentration), lambda)
+            };
             let component = |lambda: &[f64], weight| bernoulli(&train, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
             let units = Units::as_they_are(points.dim());
@@ -73,8 +75,9 @@ pub fn fit_mixture(
         Kind::Multinomial => {
             let train = multinomials(request.smoothing(), points, &points.train)?;
             let heldout = multinomials(request.smoothing(), points, &points.heldout)?;
-            let score =
-                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let score = |k, lambda: &[f64]| {
+                score(points, &Mixture::new(&heldout, k, concentration), lambda)
+            };
             let component = |lambda: &[f64], weight| multinomial(&train, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
             let units = Units::as_they_are(points.dim());
@@ -92,9 +95,11 @@ fn fit_kinds(
     let concentration = request.concentration();
     let standardise = request.standardise.unwrap_or_default();
     let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
-    let of = |rows: &[f64]| kinds.components(points, rows, request.smoothing(), request.prior());
-    let (train, heldout) = (of(&points.train)?, of(&points.heldout)?);
-    let score = |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+    let of = |rows| kinds.components(points, rows, request.smoothing(), request.prior());
+    let train = of((&points.train, &points.weights))?;
+    let heldout = of((&points.heldout, &points.heldout_weights))?;
+    let score =
+        |k, lambda: &[f64]| score(points, &Mixture::new(&heldout, k, concentration), lambda);
     let component = |lambda: &[f64], weight| {
         let columns = kinds.described(&points.names, &train, lambda);
         Component::Columns {
@@ -185,11 +190,13 @@ pub(super) fn multinomials(
     Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
 }
 
-/// Returns the mean log predictive density of the held-out points and its standard error, in nats.
-fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
+/// Returns the mean log predictive density of the held-out points and its standard error, in nats. A point with weight w
+/// counts as w points.
+fn score<C: Components>(points: &Points, model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
     let logs: Vec<f64> = predicted(model, lambda).ok()?.iter().map(|x| x.1).collect();
-    let moments = Moments::of(&logs);
-    (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
+    let moments = ColumnMoments::weighted(1, &logs, &points.heldout_weights)[0];
+    let spread = moments.squares / (moments.count - 1.0);
+    (moments.count > 0.0).then(|| (moments.mean, (spread / moments.count).sqrt()))
 }
 
 pub(super) struct Fitting<'a> {
@@ -239,7 +246,9 @@ pub(super) fn fit<C: Components>(
     let concentration = request.concentration();
     let pairs = sizes.all().zip(trains);
     let models: Vec<Mixture<&C>> = pairs
-        .map(|(k, train)| Mixture::new(*train, k as usize, concentration))
+        .map(|(k, train)| {
+            Mixture::new(*train, k as usize, concentration).with_weights(&points.weights)
+        })
         .collect();
     let credited: Vec<(&Mixture<&C>, f64)> = models
         .iter()

@@ -115,7 +115,7 @@ impl MixtureModel {
         if Kinds::asked(self.kind, &self.kinds) {
             let (units, levels) = (&self.units, &self.levels);
             let kinds = Kinds::stored(&self.columns, self.kind, &self.kinds, units, levels)?;
-            return self.explain_by(kinds.components(points, &points.train, 0.5, prior)?);
+            return self.explain_by(kinds.components(points, (&points.train, &[]), 0.5, prior)?);
         }
         match self.kind {
             Kind::Gaussian | Kind::Poisson | Kind::Categorical => {

@@ -246,6 +246,13 @@ pub struct MixtureRequest {
     )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnKind>,
+    /// The column that contains the weight of each row; a row with weight 3 counts as three equal rows
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
     /// Covariance matrices of Gaussian components [default: full]
     #[cfg_attr(
         feature = "clap",

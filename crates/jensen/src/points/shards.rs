@@ -97,7 +97,7 @@ impl Rows {
         match self {
             Self::Gaussian(rows) => {
                 let (train, heldout, units) = *rows;
-                let train = train.with_correlation_of(&units.rows(&points.train));
+                let train = train.with_correlation_of(&units.rows(&points.train), &[]);
                 Self::Gaussian(Box::new((train, heldout, units)))
             }
             other => other,

@@ -18,3 +18,4 @@ mod regress_references;
 mod skewed;
 mod tables;
 mod units;
+mod weights;

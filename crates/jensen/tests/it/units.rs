@@ -134,9 +134,8 @@ fn mixtures_do_not_depend_on_units() {
                 (other.values()[0] - origin - slope * one.values()[0]).abs()
             };
             for one in parts {
-                let nearer = |a: &&Component, b: &&Component| {
-                    distance(one, a).total_cmp(&distance(one, b))
-                };
+                let nearer =
+                    |a: &&Component, b: &&Component| distance(one, a).total_cmp(&distance(one, b));
                 let other = others.iter().min_by(nearer).unwrap();
                 let (
                     Component::Gaussian {

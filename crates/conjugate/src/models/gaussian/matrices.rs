@@ -48,7 +48,7 @@ impl Gaussians {
             .zip(&h)
             .map(|(&i, h)| 0.5 * h * filled[i])
             .sum();
-        let mut fixed = t[d] + t[d + 1 + d * d] - 0.5 * d as f64 * LOG_TWO_PI - self.log_scale(x);
+        let mut fixed = t[d] + t[d + 1 + d * d] - 0.5 * d as f64 * LOG_TWO_PI - self.scale_of(x);
         for &i in &known {
             let dot: f64 = known.iter().map(|&j| precision(i, j) * x[j]).sum();
             fixed += x[i] * (t[i] - 0.5 * dot);
@@ -97,6 +97,6 @@ impl Gaussians {
             - 0.5 * size * (df * std::f64::consts::PI).ln()
             - 0.5 * dense::log_determinant(&l, n)
             - 0.5 * (df + size) * (squares / df).ln_1p()
-            - self.log_scale(x)
+            - self.scale_of(x)
     }
 }
