@@ -25,6 +25,7 @@ Examples:
   jensen mixture fit points.npy --components 20 --covariance diagonal --temper global
   jensen mixture fit answers.csv --components 4 --kind bernoulli --batch 100 --passes 5
   jensen mixture fit points.csv --components 1..10 --starts 5 --out results
+  jensen mixture fit points.csv --components 30 --mixing process --out results
 
 DATA is a CSV file with a header, an .npy, .npz or .parquet file; every column except --weights is used. Empty cells are
 missing values, and are integrated out. Without --batch, coordinate ascent runs until it converges; with it, stochastic steps make the
@@ -172,6 +173,9 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
         summary.heldout_standard_error,
     ) {
         text += &format!("held out  {mean:.4} ± {se:.4} nats a point\n");
+    }
+    if let Some(occupied) = summary.occupied {
+        text += &format!("in use    {occupied} components\n");
     }
     if let Some((heads, rows)) = summary.compared() {
         text += &aligned(std::iter::once(&heads).chain(&rows), heads.len());

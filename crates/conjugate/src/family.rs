@@ -13,6 +13,7 @@ use jensen_math::special;
 use crate::draws::{log_dirichlet, log_gamma, normal};
 
 pub(crate) mod spherical;
+pub(crate) mod sticks;
 pub(crate) mod wishart;
 
 /// A family of distributions and the dimensions of its variable.
@@ -20,6 +21,12 @@ pub(crate) mod wishart;
 pub enum ExponentialFamily {
     /// Proportions p of `n` categories. λ contains the usual Dirichlet parameters, and t = log p.
     Dirichlet {
+        /// Number of categories.
+        n: usize,
+    },
+    /// Proportions p of `n` categories from broken sticks: p_k = v_k Π_{j<k} (1 − v_j), where v_k ~ Beta(1 + n_k, Σ_{j>k}
+    /// n_j) and v_n = 1. λ contains the numbers n_k, and t = log p. The base measure is the uniform density of v.
+    Sticks {
         /// Number of categories.
         n: usize,
     },
@@ -65,7 +72,7 @@ impl ExponentialFamily {
     /// Returns the length of λ, which is also the length of t.
     pub fn len(self) -> usize {
         match self {
-            Self::Dirichlet { n } => n,
+            Self::Dirichlet { n } | Self::Sticks { n } => n,
             Self::Gamma { n } => 2 * n,
             Self::NormalGamma { dim } => 4 * dim,
             Self::SphericalNormalGamma { dim } => 2 * dim + 2,
@@ -92,6 +99,7 @@ impl ExponentialFamily {
                 }
                 a
             }
+            Self::Sticks { .. } => sticks::moments(lambda, out),
             Self::Gamma { .. } => lambda
                 .chunks_exact(2)
                 .zip(out.chunks_exact_mut(2))
@@ -150,6 +158,7 @@ impl ExponentialFamily {
     pub fn draw(self, lambda: &[f64], stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Dirichlet { .. } => log_dirichlet(lambda, stream, out),
+            Self::Sticks { .. } => sticks::draw(lambda, stream, out),
             Self::Gamma { .. } => {
                 for (l, out) in lambda.chunks_exact(2).zip(out.chunks_exact_mut(2)) {
                     let log_rate = log_gamma(l[0], stream) - l[1].ln();
@@ -334,6 +343,7 @@ mod tests {
                 },
                 rows,
             ),
+            (ExponentialFamily::Sticks { n: 3 }, vec![2.5, 0.4, 1.7]),
             (
                 ExponentialFamily::SphericalNormalGamma { dim: 2 },
                 vec![1.0, 2.0, -0.3, 0.5, 3.0 + 0.34, 4.5],

@@ -132,6 +132,19 @@ pub trait ConjugateModel: Sync {
         let _ = lambda;
     }
 
+    /// Brings the components into the order with the best bound, if their order matters. The method is called after every
+    /// global step, except for steps that lean on the start.
+    fn rearrange(&self, lambda: &mut [f64]) {
+        let _ = lambda;
+    }
+
+    /// Moves the data of the second component of a pair to the first one, so that the second one has only its prior.
+    /// Returns false if the model rather gives the second component another start.
+    fn merge(&self, lambda: &mut [f64], pair: (usize, usize)) -> bool {
+        let _ = (lambda, pair);
+        false
+    }
+
     /// Returns log ∫ p(x_i, z_i | β)^s dx_i dz_i for a point of size `size`, where `t` is a value of t(β). The result
     /// is 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;

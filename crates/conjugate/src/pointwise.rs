@@ -273,7 +273,10 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         }
         let fresh = self.model.start(&mut Stream::new(seed, ANEW, attempt, 0));
         let parts = self.model.parts();
-        for (_, twin) in twins {
+        for (into, twin) in twins {
+            if self.model.merge(&mut globals.lambda, (into, twin)) {
+                continue;
+            }
             let here = parts[twin].clone();
             globals.lambda[here.clone()].copy_from_slice(&fresh[here]);
         }
@@ -297,6 +300,9 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
             *l = (1.0 - rho) * *l + rho * (p + scale * s);
         }
         self.model.restrict(&mut globals.lambda);
+        if share == 0.0 {
+            self.model.rearrange(&mut globals.lambda);
+        }
     }
 
     fn global_bound(&self, globals: &VectorGlobals) -> f64 {

@@ -28,8 +28,11 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     covariance_type : {"full", "tied", "diag", "spherical"}
         Structure of the covariance matrices. With ``"tied"`` all components have the same matrix. With ``"spherical"``
         all columns of a component have the same variance in standardised units.
+    weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
+        Prior of the weights. With ``"dirichlet_process"``, ``n_components`` is the largest number of components, and
+        components without points are left empty.
     weight_concentration_prior : float, optional
-        Dirichlet parameter of the weights. The default is 1.
+        Dirichlet parameter of the weights, or concentration of the process. The default is 1.
     mean_precision_prior : float, optional
         Weight of the prior mean, in points. The prior mean is the mean of the data. The default is 0.1.
     variance_prior : float, optional
@@ -71,6 +74,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
 
     covariance_type: str = "full"
     standardise: bool = True
+    weight_concentration_prior_type: str = "dirichlet_distribution"
     weight_concentration_prior: float | None = None
     mean_precision_prior: float | None = None
     variance_prior: float | None = None
@@ -90,6 +94,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
             "components": self.n_components,
             "covariance": shape_of(self.covariance_type),
             "standardise": "on" if self.standardise else "off",
+            "mixing": _mixing(self.weight_concentration_prior_type),
             "concentration": self.weight_concentration_prior,
             "prior_mean_weight": self.mean_precision_prior,
             "prior_variance": self.variance_prior,
@@ -137,6 +142,14 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         tied = self.covariance_type == "tied"
         drawn = np.array([_draw(rng, self.means_[k], self.covariances_ if tied else self.covariances_[k]) for k in labels])
         return drawn, labels
+
+
+def _mixing(prior: str) -> str:
+    """Returns the library's name of a prior of the weights."""
+    names = {"dirichlet_distribution": "dirichlet", "dirichlet_process": "process"}
+    if prior not in names:
+        raise ValueError(f"weight_concentration_prior_type={prior!r}: expected one of {', '.join(names)}")
+    return names[prior]
 
 
 def _draw(rng: Any, mean: Array, covariance: Array) -> Array:

@@ -1,7 +1,7 @@
 //! Components over binary vectors, categories, and vectors of counts.
 
 use crate::family::ExponentialFamily;
-use crate::models::mixture::Components;
+use crate::models::components::Components;
 
 use jensen_math::special;
 use jensen_math::sum::ColumnMoments;

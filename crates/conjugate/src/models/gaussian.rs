@@ -1,8 +1,8 @@
 //! Gaussian components over real vectors. Their covariance matrices are arbitrary, shared, diagonal or spherical.
 
 use crate::family::{ExponentialFamily, spherical, wishart};
+use crate::models::components::{Completed, Components, repeated};
 use crate::models::correlation::correlation;
-use crate::models::mixture::{Completed, Components, repeated};
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::sum::ColumnMoments;

@@ -7,7 +7,8 @@ use jensen_math::rng::Stream;
 
 use crate::family::{Blocks, ExponentialFamily};
 use crate::model::{ConjugateModel, Local};
-use crate::models::mixture::{Components, seeded};
+use crate::models::components::Components;
+use crate::models::seeding::seeded;
 use crate::plain::{Plain, all_the_first, alone};
 
 /// Sequences with K hidden states, each of which emits rows like a component of a mixture. The distribution of the

@@ -3,7 +3,8 @@
 use jensen_math::rng::Stream;
 
 use crate::family::ExponentialFamily;
-use crate::models::mixture::{Components, looked_at};
+use crate::models::components::Components;
+use crate::models::seeding::looked_at;
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 

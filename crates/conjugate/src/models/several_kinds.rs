@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::family::ExponentialFamily;
-use crate::models::mixture::{Completed, Components, predictive};
+use crate::models::components::{Completed, Components};
+use crate::models::predictive::predictive;
 
 /// Components of several kinds over the same rows. Each kind has its own columns.
 pub struct SeveralKinds {

@@ -16,6 +16,7 @@ use crate::temper::{GlobalTempering, Length, LocalTempering, Temper};
 mod cooling;
 mod kinds;
 mod missing;
+mod process;
 mod shapes;
 
 use kinds::kinds;

@@ -421,6 +421,7 @@ impl Data<'_> {
                 };
                 Described {
                     rows: "state",
+                    occupied: None,
                     approximation: Some(kept.encode(model.name())),
                     order: (0..k).collect(),
                     table: (

@@ -173,6 +173,7 @@ pub fn fit_factors(
                 std::iter::once((i + 1).to_string()).chain(cells).collect()
             });
             Described {
+                occupied: None,
                 rows: "factor",
                 approximation: None,
                 order: (0..factors.len() / dim).collect(),

@@ -40,7 +40,9 @@ pub use job::{Course, Described, Made, Picture};
 pub use kinds::{ColumnDistribution, ColumnKind, ColumnPart};
 pub use mixture::{MIXTURE, PointsFit, fit_mixture};
 pub use model::MixtureModel;
-pub use request::{CovarianceShape, FactorsRequest, Kind, MixtureRequest, PointRequest};
+pub use request::{
+    CovarianceShape, FactorsRequest, Kind, MixingPrior, MixtureRequest, PointRequest,
+};
 pub use shards::{PointShard, point_step};
 pub use stored::{Globals, stored_globals};
 pub use summary::{CandidateRow, Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::kinds::Kinds;
 use super::mixture::{MIXTURE, bernoullis, multinomials};
-use super::{ColumnKind, CovarianceShape, Explained, Kind, Points};
+use super::{ColumnKind, CovarianceShape, Explained, Kind, MixingPrior, Points};
 use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
@@ -26,6 +26,8 @@ pub struct MixtureModel {
     pub kinds: Vec<ColumnKind>,
     /// The categories of each categorical column, in ascending order.
     pub levels: Vec<Vec<f64>>,
+    /// The prior of the weights.
+    pub mixing: MixingPrior,
     /// The shape of the covariance matrices of Gaussian components.
     pub covariance: CovarianceShape,
     /// The number of components.
@@ -62,6 +64,7 @@ impl MixtureModel {
         state.set("kind", self.kind);
         state.set("kinds", &self.kinds);
         state.set("levels", &self.levels);
+        state.set("mixing", self.mixing);
         state.set("covariance", self.covariance);
         state.set("components", self.components);
         state.set("columns", &self.columns);
@@ -82,6 +85,8 @@ impl MixtureModel {
                 kind: state.get("kind")?,
                 kinds: state.get("kinds")?,
                 levels: state.get("levels")?,
+                // Fits of earlier versions have the default prior.
+                mixing: state.get("mixing").unwrap_or_default(),
                 covariance: state.get("covariance")?,
                 components: state.get("components")?,
                 columns: state.get("columns")?,
@@ -127,7 +132,8 @@ impl MixtureModel {
     }
 
     fn explain_by<C: Components>(&self, components: C) -> Result<Explained, Error> {
-        let model = Mixture::new(components, self.components, 1.0);
+        // Predictions depend on the prior of the weights only by its family.
+        let model = Mixture::with_mixing(components, self.components, self.mixing.with(1.0));
         let (assignments, bounds) = predicted(&model, &self.lambda)?.into_iter().unzip();
         let assignments: Vec<Vec<f64>> = assignments;
         Ok(Explained {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
-use jensen_conjugate::models::{Covariance, GaussianPrior};
+use jensen_conjugate::models::{Components, Covariance, GaussianPrior, Mixing, Mixture};
 use jensen_conjugate::temper::{Length, Temper};
 use serde::{Deserialize, Serialize};
 
@@ -267,7 +267,15 @@ pub struct MixtureRequest {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standardise: Option<Standardise>,
-    /// Dirichlet parameter of the weights [default: 1]
+    /// Prior of the components' weights; with process, --components is the largest number of components, and components
+    /// without points are left empty [default: dirichlet]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "PRIOR", value_enum, help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixing: Option<MixingPrior>,
+    /// Dirichlet parameter of the weights, or concentration of the process [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub concentration: Option<f64>,
     /// Weight, in points, of the prior mean of Gaussian components, which is the mean of the data [default: 0.1]
@@ -308,8 +316,14 @@ impl MixtureRequest {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    pub(super) fn concentration(&self) -> f64 {
-        self.concentration.unwrap_or(1.0)
+    pub(super) fn mixing(&self) -> MixingPrior {
+        self.mixing.unwrap_or_default()
+    }
+
+    /// Returns a mixture of `count` components with the requested prior of the weights.
+    pub(super) fn mixture<C: Components>(&self, components: C, count: usize) -> Mixture<C> {
+        let concentration = self.concentration.unwrap_or(1.0);
+        Mixture::with_mixing(components, count, self.mixing().with(concentration))
     }
 
     /// Returns the parameter of the Dirichlet prior for multinomial components, or of the Beta prior for binary
@@ -328,6 +342,13 @@ impl MixtureRequest {
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {
+        let sizes = self.sizes();
+        if self.mixing() == MixingPrior::Process && sizes.all().count() > 1 {
+            return Err(Error::Setting(format!(
+                "--mixing process finds the number of components in one fit: use --components {}",
+                sizes.most()
+            )));
+        }
         let some = |kinds: &[Kind]| {
             kinds.contains(&self.kind()) || self.columns.iter().any(|c| kinds.contains(&c.kind))
         };
@@ -379,6 +400,27 @@ pub enum Kind {
     Poisson,
     /// Independent categories, whole numbers or others
     Categorical,
+}
+
+/// The prior of the weights of a mixture's components.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum MixingPrior {
+    /// Dirichlet distribution of a fixed number of components
+    #[default]
+    Dirichlet,
+    /// Dirichlet process
+    Process,
+}
+
+impl MixingPrior {
+    pub(super) fn with(self, concentration: f64) -> Mixing {
+        match self {
+            Self::Dirichlet => Mixing::Dirichlet(concentration),
+            Self::Process => Mixing::Process(concentration),
+        }
+    }
 }
 
 /// The shape of covariance matrices.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
+use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Multinomials};
 use jensen_conjugate::shards;
 use jensen_data::Table;
 use jensen_math::sum::ColumnMoments;
@@ -283,14 +283,13 @@ impl PointShard {
         ask: &mut Reader<'_>,
         share: &[usize],
     ) -> Result<Vec<u8>, String> {
-        let concentration = self.request.concentration();
         if what == What::Predict {
-            let model = Mixture::new(heldout, components, concentration);
+            let model = self.request.mixture(heldout, components);
             let found = predicted(&model, &ask.reals()?).map_err(|error| error.to_string())?;
             let logs: Vec<f64> = found.into_iter().map(|(_, log)| log).collect();
             return Ok(wire::bytes(|out| out.reals(&logs)));
         }
-        let model = Mixture::new(train, components, concentration);
+        let model = self.request.mixture(train, components);
         if what == What::Bound {
             let bound = shards::bound(&model, ask)?;
             return Ok(wire::bytes(|out| out.reals(&[bound])));

@@ -4,7 +4,7 @@ use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::{dense, special};
 
 use super::Gaussians;
-use crate::models::mixture::Completed;
+use crate::models::components::Completed;
 
 fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (0..x.len()).partition(|i| x[*i].is_nan())

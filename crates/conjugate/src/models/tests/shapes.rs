@@ -3,7 +3,7 @@
 use super::*;
 
 /// Computes the bound of a mixture whose points are assigned with certainty. The bound then equals log p(x, z).
-fn assigned<C: Components>(model: &Mixture<C>, of: impl Fn(usize) -> usize) -> f64 {
+pub(super) fn assigned<C: Components>(model: &Mixture<C>, of: impl Fn(usize) -> usize) -> f64 {
     let mut lambda = model.blocks().prior().to_vec();
     for point in 0..model.points() {
         add(model, point, of(point), &mut lambda);
