@@ -12,6 +12,7 @@ use jensen_math::special;
 
 use crate::draws::{log_dirichlet, log_gamma, normal};
 
+mod alternatives;
 pub(crate) mod spherical;
 pub(crate) mod sticks;
 pub(crate) mod wishart;
@@ -58,6 +59,16 @@ pub enum ExponentialFamily {
         /// Number of means.
         means: usize,
     },
+    /// One of `n` alternatives j, each with its own distribution of a rate or of a mean and a precision. The vectors contain
+    /// a part for each alternative: t_j = (1, t) if the alternative is j and 0 otherwise, where t belongs to the inner
+    /// family, and λ_j = (c_j, λ of the inner family). The probability of alternative j is proportional to exp(c_j + a(λ
+    /// of the inner family)).
+    Alternatives {
+        /// Number of alternatives.
+        n: usize,
+        /// The distribution given the alternative.
+        inner: Inner,
+    },
     /// A matrix M of `rows` × `columns`, whose columns are independent and normal with the same precision A: t = (M,
     /// −½MMᵀ) and λ = (B, A). The mean of M is A⁻¹B.
     NormalRows {
@@ -66,6 +77,25 @@ pub enum ExponentialFamily {
         /// Number of columns.
         columns: usize,
     },
+}
+
+/// The distribution of the parameters of one of several alternatives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// A rate with a gamma distribution.
+    Gamma,
+    /// A mean and a precision with a normal-gamma distribution.
+    NormalGamma,
+}
+
+impl Inner {
+    /// Returns the family of a single rate, or of a single pair.
+    pub fn family(self) -> ExponentialFamily {
+        match self {
+            Self::Gamma => ExponentialFamily::Gamma { n: 1 },
+            Self::NormalGamma => ExponentialFamily::NormalGamma { dim: 1 },
+        }
+    }
 }
 
 impl ExponentialFamily {
@@ -77,6 +107,7 @@ impl ExponentialFamily {
             Self::NormalGamma { dim } => 4 * dim,
             Self::SphericalNormalGamma { dim } => 2 * dim + 2,
             Self::NormalWishart { dim, means } => means * wishart::width(dim),
+            Self::Alternatives { n, inner } => n * (1 + inner.family().len()),
             Self::NormalRows { rows, columns } => rows * columns + rows * rows,
         }
     }
@@ -127,6 +158,7 @@ impl ExponentialFamily {
                 .sum(),
             Self::SphericalNormalGamma { dim } => spherical::moments(lambda, dim, out),
             Self::NormalWishart { dim, .. } => wishart::moments(lambda, dim, out),
+            Self::Alternatives { inner, .. } => alternatives::moments(lambda, inner, out),
             Self::NormalRows { rows, columns } => {
                 let (b, a) = lambda.split_at(rows * columns);
                 let Ok(l) = dense::factor(a, rows, 0.0) else {
@@ -178,6 +210,7 @@ impl ExponentialFamily {
             }
             Self::SphericalNormalGamma { dim } => spherical::draw(lambda, dim, stream, out),
             Self::NormalWishart { dim, .. } => wishart::draw(lambda, dim, stream, out),
+            Self::Alternatives { inner, .. } => alternatives::draw(lambda, inner, stream, out),
             Self::NormalRows { rows, columns } => {
                 let (b, a) = lambda.split_at(rows * columns);
                 let (m, outer) = out.split_at_mut(rows * columns);
@@ -342,6 +375,13 @@ mod tests {
                     columns: 3,
                 },
                 rows,
+            ),
+            (
+                ExponentialFamily::Alternatives {
+                    n: 2,
+                    inner: Inner::Gamma,
+                },
+                vec![0.3, 2.0, 1.5, -0.4, 3.0, 2.5],
             ),
             (ExponentialFamily::Sticks { n: 3 }, vec![2.5, 0.4, 1.7]),
             (

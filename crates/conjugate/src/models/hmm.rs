@@ -7,7 +7,7 @@ use jensen_math::rng::Stream;
 
 use crate::family::{Blocks, ExponentialFamily};
 use crate::model::{ConjugateModel, Local};
-use crate::models::components::Components;
+use crate::models::components::{Completed, Components};
 use crate::models::seeding::seeded;
 use crate::plain::{Plain, all_the_first, alone};
 
@@ -29,6 +29,9 @@ pub struct ChainScratch {
     pub states: Vec<f64>,
     /// Expected numbers of transitions, Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
+    /// The arguments of the last local step.
+    expected: Vec<f64>,
+    inverse: f64,
     emission: Vec<f64>,
     weight: Vec<f64>,
     forward: Vec<f64>,
@@ -205,9 +208,12 @@ impl<C: Components> HiddenMarkov<C> {
     pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
         let k = self.k;
         let (first, last) = (self.starts[point], self.starts[point + 1]);
-        let emission = |t: usize, i: usize| {
-            let t = first + t;
-            self.emissions.log_density(self.state(expected, i), t)
+        let mut unused = Vec::new();
+        let mut emission = |t: usize, i: usize| {
+            unused.clear();
+            self.emitted(self.state(expected, i), first + t, 1.0, &mut unused)
+                .0
+                .log_integral
         };
         let steps = last - first;
         // The previous state on the best path to each state, with one row per step.
@@ -243,6 +249,31 @@ impl<C: Components> HiddenMarkov<C> {
     pub fn marginal(&self, lambda: &[f64], k: usize) -> Vec<f64> {
         let all = &lambda[self.k + self.k * self.k..];
         self.emissions.marginal(all, self.width, k)
+    }
+
+    /// Integrates out the latent and missing values of a row given its state. Appends their expected statistics to
+    /// `statistics`, and returns whether there are such values.
+    fn emitted(
+        &self,
+        t: &[f64],
+        row: usize,
+        inverse: f64,
+        statistics: &mut Vec<f64>,
+    ) -> (Completed, bool) {
+        match self.emissions.complete(t, row, inverse, statistics) {
+            Some(completed) => (completed, true),
+            None => {
+                let energy = self.emissions.log_density(t, row);
+                let log_integral = inverse * energy;
+                (
+                    Completed {
+                        log_integral,
+                        energy,
+                    },
+                    false,
+                )
+            }
+        }
     }
 
     /// Returns the part of λ or t that belongs to a state's emissions.
@@ -329,6 +360,10 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         let (first, last) = (self.starts[point], self.starts[point + 1]);
         let steps = last - first;
         scratch.clear(steps, k);
+        scratch.expected.clear();
+        scratch.expected.extend_from_slice(expected);
+        scratch.inverse = inverse;
+        let mut unused = Vec::new();
         let (log_first, rest) = expected.split_at(k);
         let log_next = &rest[..k * k];
         let begin: Vec<f64> = log_first.iter().map(|x| (inverse * x).exp()).collect();
@@ -336,17 +371,16 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         let mut log_z = 0.0;
         for t in 0..steps {
             let emission = &mut scratch.emission[t * k..(t + 1) * k];
-            for (i, e) in emission.iter_mut().enumerate() {
-                *e = self
-                    .emissions
-                    .log_density(self.state(expected, i), first + t);
-            }
-            let largest = emission.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            log_z += inverse * largest;
             let weight = &mut scratch.weight[t * k..(t + 1) * k];
-            for (w, e) in weight.iter_mut().zip(emission.iter()) {
-                *w = (inverse * (e - largest)).exp();
+            for (i, (e, w)) in emission.iter_mut().zip(weight.iter_mut()).enumerate() {
+                unused.clear();
+                let own = self.state(expected, i);
+                let found = self.emitted(own, first + t, inverse, &mut unused).0;
+                (*e, *w) = (found.energy, found.log_integral);
             }
+            let largest = weight.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            log_z += largest;
+            weight.iter_mut().for_each(|w| *w = (*w - largest).exp());
         }
         log_z += scratch.forward(&begin, &next);
         scratch.backward(&next);
@@ -374,11 +408,24 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         for (o, q) in out[k..].iter_mut().zip(&scratch.transitions) {
             *o += weight * q;
         }
+        // The statistics of latent values are computed again, because those of all steps and states may need much memory.
+        let mut statistics = Vec::new();
         for (t, row) in scratch.states.chunks_exact(k).enumerate() {
             for (i, q) in row.iter().enumerate() {
                 let start = k + k * k + i * self.width;
-                self.emissions
-                    .add(first + t, weight * q, &mut out[start..start + self.width]);
+                let here = &mut out[start..start + self.width];
+                statistics.clear();
+                let own = self.state(&scratch.expected, i);
+                let completed =
+                    self.emissions
+                        .complete(own, first + t, scratch.inverse, &mut statistics);
+                match completed {
+                    None => self.emissions.add(first + t, weight * q, here),
+                    Some(_) => here
+                        .iter_mut()
+                        .zip(&statistics)
+                        .for_each(|(o, s)| *o += weight * q * s),
+                }
             }
         }
     }

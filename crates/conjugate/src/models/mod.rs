@@ -10,6 +10,7 @@ mod hmm;
 mod mixture;
 mod predictive;
 mod sampled;
+mod scaled;
 mod seeding;
 mod several_kinds;
 #[cfg(test)]
@@ -23,4 +24,5 @@ pub use hmm::HiddenMarkov;
 pub use mixture::{Mixing, Mixture, MixtureScratch};
 pub use predictive::Predictive;
 pub use sampled::{Sampled, sample};
+pub use scaled::Scaled;
 pub use several_kinds::SeveralKinds;

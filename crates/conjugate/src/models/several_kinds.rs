@@ -64,6 +64,11 @@ impl Components for SeveralKinds {
         self.kinds.iter().flat_map(|kind| kind.prior()).collect()
     }
 
+    fn own(&self, _width: usize) -> usize {
+        let pairs = self.kinds.iter().zip(&self.ranges);
+        pairs.map(|(kind, range)| kind.own(range.len())).sum()
+    }
+
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
         let terms = self.each(t);
         terms.map(|(kind, t)| kind.log_density(t, point)).sum()

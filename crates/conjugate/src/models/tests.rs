@@ -17,6 +17,7 @@ mod cooling;
 mod kinds;
 mod missing;
 mod process;
+mod scaled;
 mod shapes;
 
 use kinds::kinds;

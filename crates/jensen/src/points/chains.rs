@@ -12,6 +12,7 @@ use super::explained::{Explained, explain_by};
 use super::job::{PointJob, cell, one_part, starts};
 use super::kinds::Kinds;
 use super::mixture::{PointsFit, bernoullis, multinomials, spread};
+use super::request::check_latent;
 use super::{
     Chain, ColumnKind, CovarianceShape, Described, Emission, Globals, Kind, Parts, PointRequest,
     Points,
@@ -57,8 +58,8 @@ pub struct ChainsRequest {
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub emissions: Option<Kind>,
-    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical; all columns are then independent
-    /// given the state
+    /// Columns of another kind, each NAME=gaussian, student-t, poisson, negative-binomial, bernoulli or categorical; all
+    /// columns are then independent given the state
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -132,11 +133,14 @@ impl ChainsRequest {
             )));
         }
         let some = |kind| self.kind() == kind || self.columns.iter().any(|c| c.kind == kind);
+        if some(Kind::StudentT) || some(Kind::NegativeBinomial) {
+            check_latent(points)?;
+        }
         for (name, given, fits) in [
             (
                 "--standardise",
                 self.standardise.is_some(),
-                some(Kind::Gaussian),
+                some(Kind::Gaussian) || some(Kind::StudentT),
             ),
             (
                 "--covariance",
@@ -346,7 +350,11 @@ pub fn fit_chains(
                 proportions: c.proportions(lambda),
             })
         }
-        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+        Kind::Gaussian
+        | Kind::StudentT
+        | Kind::Poisson
+        | Kind::NegativeBinomial
+        | Kind::Categorical => {
             let units = points.units(standardise)?;
             let (shape, prior) = (shape(request, points)?, GaussianPrior::default());
             let size = (most, request.points.seed(), around.memory_limit);
@@ -489,7 +497,11 @@ pub fn decode_chains(
             let emissions = multinomials(smoothing(request), points, &points.train)?;
             decode(request, points, lengths, &emissions, lambda)
         }
-        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+        Kind::Gaussian
+        | Kind::StudentT
+        | Kind::Poisson
+        | Kind::NegativeBinomial
+        | Kind::Categorical => {
             let shape = shape(request, points)?;
             let emissions = points.gaussians(shape, units, GaussianPrior::default());
             decode(request, points, lengths, &emissions, lambda)

@@ -42,7 +42,11 @@ pub fn fit_mixture(
         return fit_kinds(request, points, around);
     }
     match request.kind() {
-        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+        Kind::Gaussian
+        | Kind::StudentT
+        | Kind::Poisson
+        | Kind::NegativeBinomial
+        | Kind::Categorical => {
             let shape = request.covariance.unwrap_or_default();
             let units = points.units(request.standardise.unwrap_or_default())?;
             let size = (

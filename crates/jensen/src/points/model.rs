@@ -123,7 +123,11 @@ impl MixtureModel {
             return self.explain_by(kinds.components(points, (&points.train, &[]), 0.5, prior)?);
         }
         match self.kind {
-            Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+            Kind::Gaussian
+            | Kind::StudentT
+            | Kind::Poisson
+            | Kind::NegativeBinomial
+            | Kind::Categorical => {
                 self.explain_by(points.gaussians(self.covariance, &self.units, prior))
             }
             Kind::Bernoulli => self.explain_by(bernoullis(0.5, points, &points.train)?),

@@ -233,8 +233,8 @@ pub struct MixtureRequest {
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub kind: Option<Kind>,
-    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical; all columns are then independent
-    /// given the component
+    /// Columns of another kind, each NAME=gaussian, student-t, poisson, negative-binomial, bernoulli or categorical; all
+    /// columns are then independent given the component
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -352,9 +352,12 @@ impl MixtureRequest {
         let some = |kinds: &[Kind]| {
             kinds.contains(&self.kind()) || self.columns.iter().any(|c| kinds.contains(&c.kind))
         };
-        let gaussian = some(&[Kind::Gaussian]);
+        let gaussian = some(&[Kind::Gaussian, Kind::StudentT]);
+        if some(&[Kind::StudentT, Kind::NegativeBinomial]) {
+            check_latent(&self.points)?;
+        }
         let smooth = some(&[Kind::Bernoulli, Kind::Multinomial, Kind::Categorical]);
-        let together = gaussian && !self.several_kinds();
+        let together = self.kind() == Kind::Gaussian && !self.several_kinds();
         for (name, given, fits) in [
             ("--standardise", self.standardise.is_some(), gaussian),
             ("--covariance", self.covariance.is_some(), together),
@@ -384,6 +387,16 @@ impl MixtureRequest {
     }
 }
 
+/// Rejects temperature policies that infer temperatures, which values with latent factors do not support.
+pub(super) fn check_latent(points: &PointRequest) -> Result<(), Error> {
+    match ["none", "anneal"].contains(&points.temper()?.name()) {
+        true => Ok(()),
+        false => Err(Error::setting(
+            "Jensen cannot infer temperatures of Student's t and negative binomial columns: use --temper anneal=50",
+        )),
+    }
+}
+
 /// The kind of components or of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -400,6 +413,10 @@ pub enum Kind {
     Poisson,
     /// Independent categories, whole numbers or others
     Categorical,
+    /// Independent real numbers with heavy tails (Student's t)
+    StudentT,
+    /// Independent counts whose variance exceeds their mean
+    NegativeBinomial,
 }
 
 /// The prior of the weights of a mixture's components.

@@ -72,7 +72,11 @@ impl Rows {
         columns: &[ColumnMoments],
     ) -> Result<Self, Error> {
         Ok(match request.kind() {
-            Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+            Kind::Gaussian
+            | Kind::StudentT
+            | Kind::Poisson
+            | Kind::NegativeBinomial
+            | Kind::Categorical => {
                 let shape = request.covariance.unwrap_or_default().into();
                 let units = Units::of_moments(columns, request.standardise.unwrap_or_default())?;
                 let (rows, own) = (units.rows(&points.train), units.moments(columns));
