@@ -206,6 +206,7 @@ def fit_points(
     lengths: Sequence[int],
     request: str,
     weights: Sequence[float] | Array | None,
+    labels: Sequence[int] | None,
     threads: int | None,
 ) -> tuple[str, bytes]: ...
 def explain_points(

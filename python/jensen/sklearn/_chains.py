@@ -68,10 +68,13 @@ class HiddenMarkov(DensityMixin, Points):
             "concentration": self.concentration,
         }
 
-    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> HiddenMarkov:
-        """Fit the model to the sequences in X."""
+    def fit(self, X: Any, y: Any = None, lengths: Any = None, labels: Any = None) -> HiddenMarkov:
+        """Fit the model to the sequences in X. ``labels`` has the known state of each step, where -1 is unknown."""
         X = matrix(self, X, reset=True)
-        chain = self._learn(X, _steps(X, lengths))["chain"]
+        known = None if labels is None else [int(label) for label in labels]
+        if known is not None and len(known) != len(X):
+            raise ValueError(f"labels must have one element for each of the {len(X)} rows of X")
+        chain = self._learn(X, _steps(X, lengths), labels=known)["chain"]
         self.startprob_ = np.array(chain["initial"])
         self.transmat_ = np.array(chain["transitions"])
         self.emissions_ = chain["emissions"]

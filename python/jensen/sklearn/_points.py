@@ -39,13 +39,19 @@ class Points(Judged):
     def _request(self, seed: int) -> str:
         return encode({self._kind: {**self._own(), "points": {**self._method(), "seed": seed}}})
 
-    def _learn(self, X: Array, lengths: Sequence[int] = (), weights: Array | None = None) -> dict[str, Any]:
+    def _learn(
+        self,
+        X: Array,
+        lengths: Sequence[int] = (),
+        weights: Array | None = None,
+        labels: Sequence[int] | None = None,
+    ) -> dict[str, Any]:
         """Fits from several starts with consecutive seeds, and keeps the best bound."""
         if self.n_init is not None:
             at_least_one("n_init", self.n_init)
         at_least_one("n_components", self.n_components)
         request = self._request(seed_of(self.random_state))
-        summary, self._kept = _jensen.fit_points(X, lengths, request, weights, self.threads)
+        summary, self._kept = _jensen.fit_points(X, lengths, request, weights, labels, self.threads)
         info = self._judge(summary)
         self.lower_bound_ = number(info["elbo"])
         self.converged_ = bool(info["converged"])

@@ -10,6 +10,7 @@ use crate::model::{ConjugateModel, Local};
 use crate::models::components::{Completed, Components};
 use crate::models::seeding::seeded;
 use crate::plain::{Plain, all_the_first, alone};
+use crate::pointwise::{VectorGlobals, untempered_bound};
 
 /// Sequences with K hidden states, each of which emits rows like a component of a mixture. The distribution of the
 /// first state and each row of the transition matrix have Dirichlet priors.
@@ -20,6 +21,8 @@ pub struct HiddenMarkov<C> {
     k: usize,
     width: usize,
     blocks: Blocks,
+    /// The known state of every row, or nothing if no state is known.
+    labels: Vec<Option<usize>>,
 }
 
 /// The marginals of q for the sequence of the last local step.
@@ -169,7 +172,68 @@ impl<C: Components> HiddenMarkov<C> {
             starts,
             k,
             blocks,
+            labels: Vec::new(),
         })
+    }
+
+    /// Restricts rows to known states. `labels` contains the state of every row, or `None` if it is unknown.
+    ///
+    /// # Errors
+    /// Fails if there is not one element for each row, or if a state is not below the number of states.
+    pub fn with_labels(self, labels: Vec<Option<usize>>) -> Result<Self, String> {
+        let known = labels.iter().flatten().all(|state| *state < self.k);
+        if !known || !(labels.is_empty() || labels.len() == self.emissions.points()) {
+            return Err("the known states must be among the states, one for each row".to_owned());
+        }
+        Ok(Self { labels, ..self })
+    }
+
+    /// Returns whether a row may be in a state.
+    fn allows(&self, row: usize, state: usize) -> bool {
+        let known = self.labels.get(row).copied().flatten();
+        known.is_none_or(|known| known == state)
+    }
+
+    /// Returns the bounds of q if every row has the state of the last known row of its sequence, or of the next one if
+    /// there is none before.
+    fn carried(&self) -> f64 {
+        let k = self.k;
+        let mut lambda = self.blocks.prior().to_vec();
+        for pair in self.starts.windows(2) {
+            let rows = pair[0]..pair[1];
+            let first = rows.clone().find_map(|row| self.labels[row]);
+            let mut before = None;
+            for row in rows {
+                let state = self.labels[row].or(before).or(first).unwrap_or(0);
+                match before {
+                    None => lambda[state] += 1.0,
+                    Some(before) => lambda[k + before * k + state] += 1.0,
+                }
+                let part = self.parts()[state].clone();
+                self.emissions.add(row, 1.0, &mut lambda[part]);
+                before = Some(state);
+            }
+        }
+        let memory = Vec::new();
+        untempered_bound(self, &VectorGlobals { lambda, memory })
+    }
+
+    /// Replaces the start of every state with known rows by the mean of these rows and of all rows.
+    fn start_at_labels(&self, share: f64, lambda: &mut [f64]) {
+        for (state, part) in self.parts().into_iter().enumerate() {
+            let of = |row: &usize| self.labels.get(*row).copied().flatten() == Some(state);
+            let rows: Vec<usize> = (0..self.labels.len()).filter(of).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let here = &mut lambda[part.clone()];
+            here.copy_from_slice(&self.blocks.prior()[part]);
+            let all = self.emissions.points() as f64;
+            self.emissions.add_all(0.5 * share / all, here);
+            let weight = 0.5 * share / rows.len() as f64;
+            rows.iter()
+                .for_each(|row| self.emissions.add(*row, weight, here));
+        }
     }
 
     /// Returns the number of states k of chains whose natural parameters are `lambda`. λ has k + k² + k · (parameters
@@ -210,6 +274,9 @@ impl<C: Components> HiddenMarkov<C> {
         let (first, last) = (self.starts[point], self.starts[point + 1]);
         let mut unused = Vec::new();
         let mut emission = |t: usize, i: usize| {
+            if !self.allows(first + t, i) {
+                return f64::NEG_INFINITY;
+            }
             unused.clear();
             self.emitted(self.state(expected, i), first + t, 1.0, &mut unused)
                 .0
@@ -303,6 +370,11 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     }
 
     fn plain(&self) -> Option<Plain> {
+        if self.labels.iter().any(Option::is_some) {
+            let bound = self.carried();
+            let within = bound;
+            return Some(Plain { bound, within });
+        }
         let concentration = self.blocks.prior()[0];
         let starts = self.starts.clone();
         let one = HiddenMarkov::new(&self.emissions, starts, 1, concentration).ok()?;
@@ -330,6 +402,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
             row[i] += 0.5 * share;
         }
         lambda[k + k * k..].copy_from_slice(&seeded(&self.emissions, k, &[], stream));
+        self.start_at_labels(share, &mut lambda);
         lambda
     }
 
@@ -378,6 +451,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
                 let found = self.emitted(own, first + t, inverse, &mut unused).0;
                 (*e, *w) = (found.energy, found.log_integral);
             }
+            let forbidden = (0..k).filter(|i| !self.allows(first + t, *i));
+            forbidden.for_each(|i| weight[i] = f64::NEG_INFINITY);
             let largest = weight.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             log_z += largest;
             weight.iter_mut().for_each(|w| *w = (*w - largest).exp());

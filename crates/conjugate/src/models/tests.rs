@@ -15,6 +15,7 @@ use crate::temper::{GlobalTempering, Length, LocalTempering, Temper};
 
 mod cooling;
 mod kinds;
+mod labels;
 mod missing;
 mod process;
 mod scaled;

@@ -9,13 +9,13 @@ use jensen_math::special::lgamma;
 use serde::{Deserialize, Serialize};
 
 use super::explained::{Explained, explain_by};
-use super::job::{PointJob, cell, one_part, starts};
+use super::job::{Beside, PointJob, cell, one_part, starts};
 use super::kinds::Kinds;
 use super::mixture::{PointsFit, bernoullis, multinomials, spread};
 use super::request::check_latent;
 use super::{
-    Chain, ColumnKind, CovarianceShape, Described, Emission, Globals, Kind, Parts, PointRequest,
-    Points,
+    Chain, ColumnKind, CovarianceShape, Described, Emission, Globals, Kind, Labels, Parts,
+    PointRequest, Points,
 };
 use crate::Error;
 #[cfg(feature = "clap")]
@@ -52,6 +52,13 @@ pub struct ChainsRequest {
         arg(long, value_name = "COLUMN", help_heading = "Model")
     )]
     pub sequence: Option<String>,
+    /// The column with known states: whole numbers from 1, or words; empty cells are unknown states
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
     /// Density of an emission [default: gaussian]
     #[cfg_attr(
         feature = "clap",
@@ -127,6 +134,16 @@ impl ChainsRequest {
                  on the sizes of all rows: use --temper anneal=50",
             ));
         }
+        if self.labels.is_some() && !annealed {
+            return Err(Error::setting(
+                "Jensen cannot infer temperatures of chains with known states: use --temper anneal=50",
+            ));
+        }
+        if self.labels.is_some() && self.labels == self.sequence {
+            return Err(Error::setting(
+                "--labels and --sequence need different columns",
+            ));
+        }
         if self.sizes().most() > STATES {
             return Err(Error::Setting(format!(
                 "--states takes at most {STATES} states"
@@ -177,6 +194,27 @@ pub struct Sequences {
 }
 
 impl Sequences {
+    /// Groups the rows of a table by the values of `column`. If `column` is `None`, all rows form a single sequence.
+    /// The sequences are sorted by their first rows. The column `labels` contains known states.
+    ///
+    /// # Errors
+    /// Fails if a known state is not a word or a whole number of at least 1. Also returns the errors of
+    /// [`of_table`](Self::of_table).
+    pub fn of_labelled(
+        table: &Table,
+        column: Option<&str>,
+        labels: &str,
+        request: &PointRequest,
+    ) -> Result<Self, Error> {
+        let known = Labels::of_column(table, labels)?;
+        let mut sequences = Self::of_table(&without(table, labels)?, column, request)?;
+        let states = sequences.rows.iter().map(|row| known.states[*row]);
+        let states: Vec<Option<usize>> = states.collect();
+        sequences.points.digest += &format!(" {states:?}");
+        sequences.points.labels = Labels { states, ..known };
+        Ok(sequences)
+    }
+
     /// Groups the rows of a table by the values of `column`. If `column` is `None`, all rows form a single sequence.
     /// The sequences are sorted by their first rows.
     ///
@@ -249,6 +287,22 @@ impl Sequences {
     }
 }
 
+/// Returns a table without one of its columns.
+///
+/// # Errors
+/// Fails if no column is left.
+pub fn without(table: &Table, column: &str) -> Result<Table, Error> {
+    let columns = table.columns().iter().filter(|c| c.name != column);
+    let columns: Vec<Column> = columns.cloned().collect();
+    if columns.is_empty() {
+        return Err(Error::Input(format!(
+            "`{}` has no column besides `{column}`",
+            table.source()
+        )));
+    }
+    Ok(Table::new(table.source(), columns)?)
+}
+
 /// The maximum number of states. The number of transition probabilities is the square of the number of states.
 const STATES: u64 = 10_000;
 
@@ -285,7 +339,9 @@ fn model<C: Components>(
         )));
     }
     let concentration = request.concentration.unwrap_or(1.0);
-    HiddenMarkov::new(emissions, starts, states, concentration).map_err(Error::Input)
+    let model = HiddenMarkov::new(emissions, starts, states, concentration);
+    let labelled = model.and_then(|model| model.with_labels(points.labels.states.clone()));
+    labelled.map_err(Error::Input)
 }
 
 /// Fits hidden Markov models to rows that are sorted by sequence. The sequence with index i consists of `lengths[i]`
@@ -309,6 +365,16 @@ pub fn fit_chains(
         return Err(Error::Input(format!(
             "{most} states are too many for {} rows: use fewer",
             points.count()
+        )));
+    }
+    let highest = points.labels.states.iter().flatten().max();
+    let least = request.sizes().all().next().unwrap_or(1);
+    if let Some(highest) = highest.filter(|highest| **highest as u64 >= least) {
+        return Err(Error::Input(format!(
+            "`{}` has the known state {}, but --states allows {}: use more states",
+            points.source,
+            highest + 1,
+            least
         )));
     }
     let standardise = request.standardise.unwrap_or_default();
@@ -393,10 +459,14 @@ impl Data<'_> {
         let models: Vec<HiddenMarkov<&C>> = sizes
             .map(|k| model(request, points, lengths, emissions, k as usize))
             .collect::<Result<_, _>>()?;
-        // The K states have K! equivalent labellings, and q covers only one of them.
+        // K states without known rows have K! equivalent labellings, and q covers only one of them.
+        let known = points.labels.count();
         let credited: Vec<(&HiddenMarkov<&C>, f64)> = models
             .iter()
-            .map(|model| (model, lgamma(model.parts().len() as f64 + 1.0)))
+            .map(|model| {
+                let free = model.parts().len() - known;
+                (model, lgamma(free as f64 + 1.0))
+            })
             .collect();
         let job = PointJob {
             command: HMM,
@@ -405,7 +475,16 @@ impl Data<'_> {
             candidates: starts(&request.points, &credited)?,
             points,
             units,
-            plain: &|size| one_part(&models[size], "state", "--states"),
+            plain: &|size| {
+                let beside = one_part(&models[size], "state", "--states")?;
+                Some(match known {
+                    0 => beside,
+                    _ => Beside {
+                        model: "every row in the last known state".to_owned(),
+                        ..beside
+                    },
+                })
+            },
             elsewhere: None,
             score: &|_, _| None,
             doubt: &|_, _| None,
@@ -419,7 +498,11 @@ impl Data<'_> {
                 let heads = ["state".to_owned(), "stays".to_owned()].into_iter();
                 let rows = emissions.iter().enumerate().map(|(i, emission)| {
                     let cells = emission.values().iter().map(|x| cell(*x));
-                    let first = [(i + 1).to_string(), cell(transitions[i * k + i])];
+                    let number = match points.labels.names.get(i) {
+                        Some(name) => format!("{} ({name})", i + 1),
+                        None => (i + 1).to_string(),
+                    };
+                    let first = [number, cell(transitions[i * k + i])];
                     first.into_iter().chain(cells).collect()
                 });
                 let kept = Globals {
@@ -441,6 +524,7 @@ impl Data<'_> {
                         initial: model.initial(lambda),
                         transitions: transitions.chunks_exact(k).map(<[f64]>::to_vec).collect(),
                         emissions,
+                        labels: points.labels.names.clone(),
                     }),
                 }
             },

@@ -15,6 +15,7 @@ use jensen_run::{Store, StoreError, tree_sum};
 
 use super::mixture::{Fitting, PointsFit, bernoulli, fit, gaussian, multinomial};
 use super::shards::{PointPlan, Rows, ShardSurvey, What, survey_of};
+use super::table::Labels;
 use super::{Component, MixtureRequest, Points};
 use crate::Error;
 use crate::job::Around;
@@ -341,6 +342,7 @@ pub fn fit_mixture_files(
         missing: None,
         elsewhere: Some(count),
         weights: Arc::default(),
+        labels: Labels::default(),
         heldout_weights: Vec::new(),
     };
     let rows = Rows::of(request, points.clone(), &survey.columns)?.with_correlation(&points);

@@ -32,7 +32,9 @@ mod stored;
 mod summary;
 mod table;
 
-pub use chains::{ChainsRequest, HMM, Sequences, decode_chains, explain_chains, fit_chains};
+pub use chains::{
+    ChainsRequest, HMM, Sequences, decode_chains, explain_chains, fit_chains, without,
+};
 pub use explained::Explained;
 pub use factors::{FACTORS, explain_factors, fit_factors};
 pub use files::fit_mixture_files;
@@ -46,4 +48,4 @@ pub use request::{
 pub use shards::{PointShard, point_step};
 pub use stored::{Globals, stored_globals};
 pub use summary::{CandidateRow, Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
-pub use table::Points;
+pub use table::{Labels, Points};

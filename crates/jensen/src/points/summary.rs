@@ -149,6 +149,9 @@ pub struct Chain {
     pub transitions: Vec<Vec<f64>>,
     /// The emission distribution of every state.
     pub emissions: Vec<Emission>,
+    /// The names of the first states, if known states are named by words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
 }
 
 /// The emission distribution of one state.

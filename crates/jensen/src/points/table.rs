@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jensen_conjugate::models::{Covariance, GaussianPrior, Gaussians, sample};
-use jensen_data::Table;
+use jensen_data::{Cells, Table};
 use jensen_math::rng::{Purpose, permutation};
 use jensen_math::sum::ColumnMoments;
 
@@ -33,8 +33,69 @@ pub struct Points {
     pub weights: Arc<[f64]>,
     /// The number of equal rows that each held-out row stands for.
     pub heldout_weights: Vec<f64>,
+    /// The known states of the rows, for chains only.
+    pub labels: Labels,
     /// The total number of training rows if `train` contains only a sample of the rows of shards, and `None` otherwise.
     pub elsewhere: Option<usize>,
+}
+
+/// The states of rows that are known before a fit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Labels {
+    /// The state of every row, or `None` if it is unknown. The array is empty if no state is known.
+    pub states: Vec<Option<usize>>,
+    /// The names of the first states, if the states are named by words.
+    pub names: Vec<String>,
+}
+
+impl Labels {
+    /// Returns the number of different states that are known.
+    pub(super) fn count(&self) -> usize {
+        let known: std::collections::BTreeSet<usize> =
+            self.states.iter().flatten().copied().collect();
+        known.len()
+    }
+
+    /// Reads labels from a column. Whole numbers from 1 are states, and words are states in alphabetical order. Missing
+    /// values are unknown states.
+    ///
+    /// # Errors
+    /// Fails if there is no such column, or if a number is not a whole number of at least 1.
+    pub fn of_column(table: &Table, column: &str) -> Result<Self, Error> {
+        let refuse = |row: usize, x: f64| {
+            Error::Input(format!(
+                "`{}`, row {}: the state {x} in `{column}` is not a whole number of at least 1",
+                table.source(),
+                row + 1
+            ))
+        };
+        match &table.column(column)?.cells {
+            Cells::Numbers(numbers) => {
+                let state = |(row, x): (usize, &f64)| match *x {
+                    x if x.is_nan() => Ok(None),
+                    x if x >= 1.0 && x.fract() == 0.0 => Ok(Some(x as usize - 1)),
+                    x => Err(refuse(row, x)),
+                };
+                let states: Result<_, Error> = numbers.iter().enumerate().map(state).collect();
+                Ok(Self {
+                    states: states?,
+                    names: Vec::new(),
+                })
+            }
+            Cells::Words(words) => {
+                let known: std::collections::BTreeSet<&String> = words.iter().flatten().collect();
+                let names: Vec<String> = known.into_iter().cloned().collect();
+                let state = |word: &Option<String>| {
+                    let word = word.as_ref()?;
+                    names.binary_search(word).ok()
+                };
+                Ok(Self {
+                    states: words.iter().map(state).collect(),
+                    names,
+                })
+            }
+        }
+    }
 }
 
 const SPLIT: Purpose = Purpose::new("held-out points");
@@ -296,6 +357,7 @@ impl Points {
             names,
             missing,
             elsewhere: None,
+            labels: Labels::default(),
             weights: of_weights(false).into(),
             heldout_weights: of_weights(true),
             train: gather(false),

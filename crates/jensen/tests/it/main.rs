@@ -8,6 +8,7 @@ mod known_errors;
 #[cfg(feature = "latent")]
 mod latent_tables;
 mod memory;
+mod mixing;
 mod mixture_files;
 mod own_family;
 mod pipeline;

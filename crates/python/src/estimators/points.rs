@@ -47,7 +47,7 @@ fn rows(given: &PyReadonlyArray2<'_, f64>, request: &PointRequest) -> PyResult<P
 /// The name of the column with the weights of the rows.
 const WEIGHTS: &str = "sample_weight";
 
-/// Fits a model to the rows of `x`, which may have weights. For chains, the rows form sequences with the lengths
+/// Fits a model to the rows of `x`, which may have weights or known states from 0, where −1 is an unknown state. For chains, the rows form sequences with the lengths
 /// `lengths`. Returns the contents of `fit.json`, and the data that predictions for other rows need, as bytes.
 #[pyfunction]
 pub fn fit_points<'py>(
@@ -56,10 +56,11 @@ pub fn fit_points<'py>(
     lengths: Vec<usize>,
     request: &str,
     weights: Option<Vec<f64>>,
+    labels: Option<Vec<i64>>,
     threads: Option<usize>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let request: PointsRequest = read_request(request)?;
-    let points = match weights {
+    let mut points = match weights {
         None => rows(&x, request.points())?,
         Some(weights) => {
             let table = numbered(&x, vec![(WEIGHTS.to_owned(), weights)])?;
@@ -67,6 +68,10 @@ pub fn fit_points<'py>(
             points.map_err(|error| raise(&error))?
         }
     };
+    if let Some(labels) = labels {
+        let states = labels.iter().map(|label| usize::try_from(*label).ok());
+        points.labels.states = states.collect();
+    }
     let (summary, kept) = fitted(py, threads, |around| {
         let (made, summary) = match &request {
             PointsRequest::Mixture(request) => fit_mixture(request, &points, around)?,
