@@ -138,11 +138,12 @@ pub trait ConjugateModel: Sync {
         let _ = lambda;
     }
 
-    /// Moves the data of the second component of a pair to the first one, so that the second one has only its prior.
-    /// Returns false if the model rather gives the second component another start.
-    fn merge(&self, lambda: &mut [f64], pair: (usize, usize)) -> bool {
-        let _ = (lambda, pair);
-        false
+    /// Moves the data of components to other components where this may raise the bound, so that they are left with their
+    /// priors. Returns whether there are such components, or `None` if the model never leaves components empty. It then
+    /// gives equal components other starts.
+    fn merge(&self, lambda: &mut [f64]) -> Option<bool> {
+        let _ = lambda;
+        None
     }
 
     /// Returns log ∫ p(x_i, z_i | β)^s dx_i dz_i for a point of size `size`, where `t` is a value of t(β). The result

@@ -267,16 +267,16 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
     }
 
     fn part_twins(&self, globals: &mut VectorGlobals, seed: u64, attempt: u64) -> bool {
+        if let Some(merged) = self.model.merge(&mut globals.lambda) {
+            return merged;
+        }
         let twins = twins(self.model, &globals.lambda);
         if twins.is_empty() {
             return false;
         }
         let fresh = self.model.start(&mut Stream::new(seed, ANEW, attempt, 0));
         let parts = self.model.parts();
-        for (into, twin) in twins {
-            if self.model.merge(&mut globals.lambda, (into, twin)) {
-                continue;
-            }
+        for (_, twin) in twins {
             let here = parts[twin].clone();
             globals.lambda[here.clone()].copy_from_slice(&fresh[here]);
         }

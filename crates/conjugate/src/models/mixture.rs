@@ -27,9 +27,9 @@ pub struct MixtureScratch {
 /// A mixture with K components.
 pub struct Mixture<C> {
     components: C,
-    k: usize,
-    width: usize,
-    blocks: Blocks,
+    pub(super) k: usize,
+    pub(super) width: usize,
+    pub(super) blocks: Blocks,
     weights: Arc<[f64]>,
     mixing: Mixing,
 }
@@ -251,20 +251,8 @@ impl<C: Components> ConjugateModel for Mixture<C> {
         }
     }
 
-    /// Moves the points of a twin to the other component of the pair, because a process leaves components empty.
-    fn merge(&self, lambda: &mut [f64], (into, twin): (usize, usize)) -> bool {
-        if matches!(self.mixing, Mixing::Dirichlet(_)) {
-            return false;
-        }
-        let prior = self.blocks.prior();
-        let parts = self.parts();
-        let weights = std::iter::once((into, twin));
-        let all = weights.chain(parts[into].clone().zip(parts[twin].clone()));
-        for (into, twin) in all {
-            lambda[into] += lambda[twin] - prior[twin];
-            lambda[twin] = prior[twin];
-        }
-        true
+    fn merge(&self, lambda: &mut [f64]) -> Option<bool> {
+        matches!(self.mixing, Mixing::Process(_)).then(|| self.merge_parts(lambda))
     }
 
     fn own_parameters(&self) -> usize {

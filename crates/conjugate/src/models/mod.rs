@@ -7,6 +7,7 @@ mod discrete;
 mod factorial;
 mod gaussian;
 mod hmm;
+mod merging;
 mod mixture;
 mod predictive;
 mod sampled;

@@ -68,22 +68,22 @@ fn fitted(settings: &Value, points: &Points) -> (PointsSummary, MixtureModel) {
 #[test]
 fn a_weight_counts_copies_of_a_row() {
     let steep = json!({"tolerance": 1e-12, "starts": 6});
-    for (names, settings) in [
-        (&NAMES[..2], json!({"covariance": "full"})),
-        (&NAMES[1..3], json!({"covariance": "tied"})),
-        (&NAMES[..2], json!({"covariance": "diagonal"})),
-        (&NAMES[..3], json!({"covariance": "spherical"})),
-        (
-            &NAMES[..],
-            json!({"columns": ["visits=poisson", "smoker=bernoulli"]}),
-        ),
-        (&NAMES[2..3], json!({"kind": "multinomial"})),
-        (&NAMES[3..], json!({"kind": "bernoulli"})),
+    let kinds = json!({"columns": ["visits=poisson", "smoker=bernoulli"]});
+    for (names, settings, sizes) in [
+        (&NAMES[..2], json!({"covariance": "full"}), &[1, 3][..]),
+        (&NAMES[1..3], json!({"covariance": "tied"}), &[1, 3]),
+        (&NAMES[..2], json!({"covariance": "diagonal"}), &[1, 3]),
+        (&NAMES[..3], json!({"covariance": "spherical"}), &[1, 3]),
+        (&NAMES[..], kinds, &[1, 3]),
+        (&NAMES[2..3], json!({"kind": "student_t"}), &[1, 3]),
+        (&NAMES[2..3], json!({"kind": "negative_binomial"}), &[1]),
+        (&NAMES[2..], json!({"kind": "multinomial"}), &[1]),
+        (&NAMES[3..], json!({"kind": "bernoulli"}), &[1]),
     ] {
         let (weighted, copies) = both(names, |n| n * 7 % 4);
-        for components in [1, 3] {
+        for components in sizes {
             let mut settings = settings.clone();
-            settings["components"] = components.into();
+            settings["components"] = (*components).into();
             settings["points"] = steep.clone();
             let (one, model) = fitted(&settings, &weighted);
             let (other, repeated) = fitted(&settings, &copies);
