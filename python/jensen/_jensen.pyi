@@ -202,7 +202,12 @@ def topic_completion(
     documents: Documents, model: Topics, seed: int, threads: int | None
 ) -> tuple[float, float, int, int]: ...
 def fit_points(
-    x: Array, lengths: Sequence[int], request: str, threads: int | None
+    x: Array,
+    lengths: Sequence[int],
+    request: str,
+    weights: Sequence[float] | Array | None,
+    labels: Sequence[int] | None,
+    threads: int | None,
 ) -> tuple[str, bytes]: ...
 def explain_points(
     x: Array, lengths: Sequence[int], request: str, kept: bytes, threads: int | None

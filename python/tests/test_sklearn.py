@@ -632,7 +632,7 @@ def clusters():
     return centres[labels] + rng.normal(size=(270, 2)), labels, centres
 
 
-@pytest.mark.parametrize("shape", ["full", "diag"])
+@pytest.mark.parametrize("shape", ["full", "tied", "diag", "spherical"])
 def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shape):
     from sklearn.metrics import adjusted_rand_score
     from sklearn.mixture import BayesianGaussianMixture as Theirs
@@ -650,13 +650,34 @@ def test_a_mixture_recovers_clusters_and_agrees_with_scikit_learn(clusters, shap
     # scikit-learn's prior has the covariance of all points, which widens components. Jensen's prior has a tenth of it.
     assert mine.score(X) == pytest.approx(theirs.score(X), abs=0.2)
     own = np.array([np.cov(X[labels == k].T) for k in range(3)])
-    expected = own if shape == "full" else own.diagonal(axis1=1, axis2=2)
-    assert np.allclose(mine.covariances_, expected, atol=0.1)
+    expected = {
+        "full": own,
+        "tied": np.average(own, axis=0, weights=[120, 90, 60]),
+        "diag": own.diagonal(axis1=1, axis2=2),
+        # One variance for both columns in standardised units is a ratio of variances in the units of the columns.
+        "spherical": mine.covariances_[:, :1] * X.var(axis=0) / X[:, 0].var(),
+    }
+    assert np.allclose(mine.covariances_, expected[shape], atol=0.1)
     drawn, components = mine.sample(20_000)
     for k in range(3):
         assert np.allclose(drawn[components == k].mean(axis=0), mine.means_[k], atol=0.1)
         spread = np.cov(drawn[components == k].T)
-        assert np.allclose(spread, mine.covariances_[k] if shape == "full" else np.diag(mine.covariances_[k]), atol=0.1)
+        of_component = mine.covariances_ if shape == "tied" else mine.covariances_[k]
+        assert np.allclose(spread, of_component if of_component.ndim == 2 else np.diag(of_component), atol=0.1)
+
+
+@pytest.mark.parametrize("shape", ["full", "tied", "diag", "spherical"])
+def test_weights_of_rows_count_copies(clusters, shape):
+    X, *_ = clusters
+    weights = np.random.default_rng(2).integers(0, 4, len(X))
+    make = BayesianGaussianMixture(3, covariance_type=shape, n_init=8, tol=1e-11, random_state=0)
+    copies = clone(make).fit(np.repeat(X, weights, axis=0))
+    weighted = clone(make).fit(X, sample_weight=weights)
+    assert weighted.lower_bound_ == pytest.approx(copies.lower_bound_, rel=1e-8)
+    assert np.allclose(weighted.means_, copies.means_, atol=1e-4)
+    assert np.allclose(weighted.score_samples(X), copies.score_samples(X), atol=1e-4)
+    with pytest.raises(ValueError, match="weight"):
+        make.fit(X, sample_weight=-np.ones(len(X)))
 
 
 def test_a_mixture_accepts_missing_values_and_priors(clusters):

@@ -43,7 +43,7 @@ def moved(columns, units):
 
 
 @pytest.mark.parametrize("units", UNITS)
-@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_mixtures(units, covariance_type):
     there, log = moved(GROUPS, units)
     make = BayesianGaussianMixture(3, covariance_type=covariance_type, random_state=0)
@@ -52,7 +52,7 @@ def test_mixtures(units, covariance_type):
 
 
 @pytest.mark.parametrize("units", UNITS)
-@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_chains(units, covariance_type):
     there, log = moved(GROUPS, units)
     make = HiddenMarkov(3, covariance_type=covariance_type, random_state=0)

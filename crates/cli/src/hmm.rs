@@ -1,13 +1,15 @@
 //! `jensen hmm`.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use jensen::data::table_csv::quoted;
 use jensen::data::{Table, write_atomic_bytes};
 use jensen::job::folder;
-use jensen::points::{ChainsRequest, HMM, Sequences, decode_chains, fit_chains, stored_globals};
+use jensen::points::{
+    ChainsRequest, HMM, Sequences, decode_chains, fit_chains, stored_globals, without,
+};
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::points::run as run_points;
@@ -19,8 +21,9 @@ Examples:
   jensen hmm fit eruptions.csv --states 2 --out geyser
   jensen hmm fit strides.csv --states 4 --sequence patient --covariance diagonal --temper anneal=50
   jensen hmm fit answers.csv --states 3 --sequence pupil --emissions bernoulli
+  jensen hmm fit counts.csv --states 3 --emissions negative-binomial --labels phase
 
-DATA is a CSV file with a header, an .npy, .npz or .parquet file; a row is a step, and all columns except --sequence are emissions.
+DATA is a CSV file with a header, an .npy, .npz or .parquet file; a row is a step, and all columns except --sequence and --labels are emissions.
 Coordinate ascent finds the posterior of transitions and emissions, and forward-backward the posterior of the states.";
 
 /// Hidden Markov models.
@@ -67,7 +70,14 @@ pub fn run(command: HmmCommand) -> CommandResult {
             |request, path| {
                 // The flags are checked before any file is read or written.
                 request.check()?;
-                read(request, path)
+                let table = Table::read(path)?;
+                match &request.labels {
+                    None => read(request, &table),
+                    Some(labels) => {
+                        let sequence = request.sequence.as_deref();
+                        Sequences::of_labelled(&table, sequence, labels, &request.points)
+                    }
+                }
             },
             |request, found, around| fit_chains(request, &found.points, &found.lengths, around),
         ),
@@ -75,9 +85,8 @@ pub fn run(command: HmmCommand) -> CommandResult {
     }
 }
 
-fn read(request: &ChainsRequest, path: &Path) -> Result<Sequences, jensen::Error> {
-    let table = Table::read(path)?;
-    Sequences::of_table(&table, request.sequence.as_deref(), &request.points)
+fn read(request: &ChainsRequest, table: &Table) -> Result<Sequences, jensen::Error> {
+    Sequences::of_table(table, request.sequence.as_deref(), &request.points)
 }
 
 fn predict(args: &PredictArgs) -> CommandResult {
@@ -85,7 +94,14 @@ fn predict(args: &PredictArgs) -> CommandResult {
     let folder = folder::open(&args.dir, HMM)?;
     let request: ChainsRequest = folder::read_request(&folder)?;
     let globals = stored_globals(&folder, "jensen hmm fit")?;
-    let found = read(&request, &args.data)?;
+    let mut table = Table::read(&args.data)?;
+    // Predictions do not use known states, so they show how well the states of other rows are found.
+    if let Some(labels) = &request.labels
+        && table.names().contains(&labels.as_str())
+    {
+        table = without(&table, labels)?;
+    }
+    let found = read(&request, &table)?;
     let (explained, paths) = decode_chains(&request, &globals, &found.points, &found.lengths)?;
     let text = lines(&request, &found, &explained.assignments, &paths);
     match &args.out {

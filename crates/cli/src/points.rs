@@ -25,9 +25,10 @@ Examples:
   jensen mixture fit points.npy --components 20 --covariance diagonal --temper global
   jensen mixture fit answers.csv --components 4 --kind bernoulli --batch 100 --passes 5
   jensen mixture fit points.csv --components 1..10 --starts 5 --out results
+  jensen mixture fit points.csv --components 30 --mixing process --out results
 
-DATA is a CSV file with a header, an .npy, .npz or .parquet file; every column is used. Empty cells are missing values, and are
-integrated out. Without --batch, coordinate ascent runs until it converges; with it, stochastic steps make the
+DATA is a CSV file with a header, an .npy, .npz or .parquet file; every column except --weights is used. Empty cells are
+missing values, and are integrated out. Without --batch, coordinate ascent runs until it converges; with it, stochastic steps make the
 number of --passes.";
 
 const PREDICT_EXAMPLES: &str = "\
@@ -91,7 +92,13 @@ fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
 pub fn mixture(command: MixtureCommand) -> CommandResult {
     match command {
         MixtureCommand::Fit(args) => {
-            let points = |r: &MixtureRequest, data: &Path| read(&r.points, data);
+            let points = |r: &MixtureRequest, data: &Path| match &r.weights {
+                None => read(&r.points, data),
+                Some(weights) => {
+                    r.points.settings()?;
+                    Points::of_weighted(&Table::read(data)?, weights, &r.points)
+                }
+            };
             run(*args, MIXTURE, |r| r.data.as_deref(), points, fit_mixture)
         }
         MixtureCommand::Predict(args) => predict(&args),
@@ -166,6 +173,9 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
         summary.heldout_standard_error,
     ) {
         text += &format!("held out  {mean:.4} ± {se:.4} nats a point\n");
+    }
+    if let Some(occupied) = summary.occupied {
+        text += &format!("in use    {occupied} components\n");
     }
     if let Some((heads, rows)) = summary.compared() {
         text += &aligned(std::iter::once(&heads).chain(&rows), heads.len());

@@ -155,8 +155,8 @@ pub trait Engine {
         let _ = (seed, share, inverse);
     }
 
-    /// Restarts one component of each pair of equal components. Returns false if there are no such pairs. Different
-    /// values of `attempt` give different restarts.
+    /// Restarts one component of each pair of equal components, or merges components of a model that leaves components
+    /// empty. Returns false if there are no such components. Different values of `attempt` give different restarts.
     fn part_twins(&self, globals: &mut Self::Globals, seed: u64, attempt: u64) -> bool {
         let _ = (globals, seed, attempt);
         false

@@ -12,11 +12,22 @@ use jensen_math::special;
 
 use crate::draws::{log_dirichlet, log_gamma, normal};
 
+mod alternatives;
+pub(crate) mod spherical;
+pub(crate) mod sticks;
+pub(crate) mod wishart;
+
 /// A family of distributions and the dimensions of its variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExponentialFamily {
     /// Proportions p of `n` categories. λ contains the usual Dirichlet parameters, and t = log p.
     Dirichlet {
+        /// Number of categories.
+        n: usize,
+    },
+    /// Proportions p of `n` categories from broken sticks: p_k = v_k Π_{j<k} (1 − v_j), where v_k ~ Beta(1 + n_k, Σ_{j>k}
+    /// n_j) and v_n = 1. λ contains the numbers n_k, and t = log p. The base measure is the uniform density of v.
+    Sticks {
         /// Number of categories.
         n: usize,
     },
@@ -31,11 +42,32 @@ pub enum ExponentialFamily {
         /// Number of dimensions.
         dim: usize,
     },
-    /// A mean μ and a precision matrix Λ, with Λ ~ Wishart(W, ν) and μ | Λ ~ N(m, (κΛ)⁻¹): t = (Λμ, −½μᵀΛμ, −½Λ, ½
-    /// log|Λ|) and λ = (κm, κ, W⁻¹ + κmmᵀ, ν − D).
+    /// `dim` means μ with the same precision τ, where τ ~ Gamma(a, b) and μ_d | τ ~ N(m_d, 1/(κ_d τ)). The vectors
+    /// contain two numbers for each mean and two for the precision: t = (τμ_d, −½τμ_d², …, −τ, log τ) and λ = (κ_d m_d,
+    /// κ_d, …, b + ½Σκ_d m_d², a + ½ dim − 1).
+    SphericalNormalGamma {
+        /// Number of dimensions.
+        dim: usize,
+    },
+    /// `means` means μ_k with the same precision matrix Λ, where Λ ~ Wishart(W, ν) and μ_k | Λ ~ N(m_k, (κ_k Λ)⁻¹). The
+    /// vectors contain one part for each mean: t_k = (Λμ_k, −½μ_kᵀΛμ_k, −½Λ, ½ log|Λ|), so Λ occurs in every part. The
+    /// parts of λ are λ_k = (κ_k m_k, κ_k, S_k, n_k), of which only the sums ΣS_k = W⁻¹ + Σκ_k m_k m_kᵀ and Σn_k = ν − D
+    /// + `means` − 1 matter.
     NormalWishart {
         /// Number of dimensions D.
         dim: usize,
+        /// Number of means.
+        means: usize,
+    },
+    /// One of `n` alternatives j, each with its own distribution of a rate or of a mean and a precision. The vectors contain
+    /// a part for each alternative: t_j = (1, t) if the alternative is j and 0 otherwise, where t belongs to the inner
+    /// family, and λ_j = (c_j, λ of the inner family). The probability of alternative j is proportional to exp(c_j + a(λ
+    /// of the inner family)).
+    Alternatives {
+        /// Number of alternatives.
+        n: usize,
+        /// The distribution given the alternative.
+        inner: Inner,
     },
     /// A matrix M of `rows` × `columns`, whose columns are independent and normal with the same precision A: t = (M,
     /// −½MMᵀ) and λ = (B, A). The mean of M is A⁻¹B.
@@ -47,14 +79,35 @@ pub enum ExponentialFamily {
     },
 }
 
+/// The distribution of the parameters of one of several alternatives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// A rate with a gamma distribution.
+    Gamma,
+    /// A mean and a precision with a normal-gamma distribution.
+    NormalGamma,
+}
+
+impl Inner {
+    /// Returns the family of a single rate, or of a single pair.
+    pub fn family(self) -> ExponentialFamily {
+        match self {
+            Self::Gamma => ExponentialFamily::Gamma { n: 1 },
+            Self::NormalGamma => ExponentialFamily::NormalGamma { dim: 1 },
+        }
+    }
+}
+
 impl ExponentialFamily {
     /// Returns the length of λ, which is also the length of t.
     pub fn len(self) -> usize {
         match self {
-            Self::Dirichlet { n } => n,
+            Self::Dirichlet { n } | Self::Sticks { n } => n,
             Self::Gamma { n } => 2 * n,
             Self::NormalGamma { dim } => 4 * dim,
-            Self::NormalWishart { dim } => dim + 1 + dim * dim + 1,
+            Self::SphericalNormalGamma { dim } => 2 * dim + 2,
+            Self::NormalWishart { dim, means } => means * wishart::width(dim),
+            Self::Alternatives { n, inner } => n * (1 + inner.family().len()),
             Self::NormalRows { rows, columns } => rows * columns + rows * rows,
         }
     }
@@ -77,6 +130,7 @@ impl ExponentialFamily {
                 }
                 a
             }
+            Self::Sticks { .. } => sticks::moments(lambda, out),
             Self::Gamma { .. } => lambda
                 .chunks_exact(2)
                 .zip(out.chunks_exact_mut(2))
@@ -102,7 +156,9 @@ impl ExponentialFamily {
                     special::lgamma(a) - a * b.ln() + 0.5 * (LOG_TWO_PI - kappa.ln())
                 })
                 .sum(),
-            Self::NormalWishart { dim } => normal_wishart(lambda, dim, out),
+            Self::SphericalNormalGamma { dim } => spherical::moments(lambda, dim, out),
+            Self::NormalWishart { dim, .. } => wishart::moments(lambda, dim, out),
+            Self::Alternatives { inner, .. } => alternatives::moments(lambda, inner, out),
             Self::NormalRows { rows, columns } => {
                 let (b, a) = lambda.split_at(rows * columns);
                 let Ok(l) = dense::factor(a, rows, 0.0) else {
@@ -134,6 +190,7 @@ impl ExponentialFamily {
     pub fn draw(self, lambda: &[f64], stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Dirichlet { .. } => log_dirichlet(lambda, stream, out),
+            Self::Sticks { .. } => sticks::draw(lambda, stream, out),
             Self::Gamma { .. } => {
                 for (l, out) in lambda.chunks_exact(2).zip(out.chunks_exact_mut(2)) {
                     let log_rate = log_gamma(l[0], stream) - l[1].ln();
@@ -151,7 +208,9 @@ impl ExponentialFamily {
                     out.copy_from_slice(&[tau * mu, -0.5 * tau * mu * mu, -tau, log_tau]);
                 }
             }
-            Self::NormalWishart { dim } => draw_normal_wishart(lambda, dim, stream, out),
+            Self::SphericalNormalGamma { dim } => spherical::draw(lambda, dim, stream, out),
+            Self::NormalWishart { dim, .. } => wishart::draw(lambda, dim, stream, out),
+            Self::Alternatives { inner, .. } => alternatives::draw(lambda, inner, stream, out),
             Self::NormalRows { rows, columns } => {
                 let (b, a) = lambda.split_at(rows * columns);
                 let (m, outer) = out.split_at_mut(rows * columns);
@@ -175,93 +234,6 @@ impl ExponentialFamily {
             }
         }
     }
-}
-
-/// Computes the Cholesky factor of W⁻¹ = S − (κm)(κm)ᵀ/κ, the inverse scale matrix of a normal-Wishart distribution.
-fn inverse_scale(lambda: &[f64], dim: usize) -> Option<Vec<f64>> {
-    let (km, kappa) = (&lambda[..dim], lambda[dim]);
-    let s = &lambda[dim + 1..dim + 1 + dim * dim];
-    let mut w: Vec<f64> = s.to_vec();
-    for i in 0..dim {
-        for j in 0..dim {
-            w[i * dim + j] -= km[i] * km[j] / kappa;
-        }
-    }
-    dense::factor(&w, dim, 0.0).ok()
-}
-
-fn normal_wishart(lambda: &[f64], dim: usize, out: &mut [f64]) -> f64 {
-    let d = dim as f64;
-    let (km, kappa) = (&lambda[..dim], lambda[dim]);
-    let nu = lambda[dim + 1 + dim * dim] + d;
-    let Some(l) = inverse_scale(lambda, dim) else {
-        out.fill(f64::NAN);
-        return f64::NAN;
-    };
-    let log_w = -dense::log_determinant(&l, dim);
-    let w = dense::inverse(&l, dim);
-    let mut quadratic = 0.0;
-    for i in 0..dim {
-        let dot: f64 = (0..dim).map(|j| w[i * dim + j] * km[j] / kappa).sum();
-        out[i] = nu * dot;
-        quadratic += out[i] * km[i] / kappa;
-    }
-    out[dim] = -0.5 * (d / kappa + quadratic);
-    for (out, w) in out[dim + 1..].iter_mut().zip(&w) {
-        *out = -0.5 * nu * w;
-    }
-    let psi: f64 = (0..dim)
-        .map(|i| special::digamma(0.5 * (nu - i as f64)))
-        .sum();
-    let ln2 = std::f64::consts::LN_2;
-    out[dim + 1 + dim * dim] = 0.5 * (psi + d * ln2 + log_w);
-    0.5 * d * (LOG_TWO_PI - kappa.ln())
-        + 0.5 * nu * (d * ln2 + log_w)
-        + special::lmgamma(dim as u32, 0.5 * nu)
-}
-
-fn draw_normal_wishart(lambda: &[f64], dim: usize, stream: &mut Stream, out: &mut [f64]) {
-    let kappa = lambda[dim];
-    let nu = lambda[dim + 1 + dim * dim] + dim as f64;
-    let Some(l) = inverse_scale(lambda, dim) else {
-        out.fill(f64::NAN);
-        return;
-    };
-    // This is the Bartlett decomposition: Λ = F Fᵀ with F = L⁻ᵀ T, where T is lower triangular and its diagonal
-    // contains χ variables.
-    let mut f = vec![0.0; dim * dim];
-    let mut log_det = -dense::log_determinant(&l, dim);
-    for i in 0..dim {
-        for j in 0..i {
-            f[i * dim + j] = normal(stream);
-        }
-        let log_chi2 = log_gamma(0.5 * (nu - i as f64), stream) + std::f64::consts::LN_2;
-        log_det += log_chi2;
-        f[i * dim + i] = (0.5 * log_chi2).exp();
-    }
-    dense::solve_lower_transposed_lanes(&l, dim, &mut f, dim);
-    // Λμ = Λm + F z / √κ, because Λ = FFᵀ and Λ⁻¹ therefore has the root F⁻ᵀ.
-    let z: Vec<f64> = (0..dim).map(|_| normal(stream)).collect();
-    let row = |i: usize| &f[i * dim..(i + 1) * dim];
-    let mut fm = vec![0.0; dim];
-    for (k, x) in fm.iter_mut().enumerate() {
-        *x = (0..dim).map(|i| f[i * dim + k] * lambda[i] / kappa).sum();
-    }
-    // Fᵀμ = Fᵀm + z/√κ.
-    for (x, z) in fm.iter_mut().zip(&z) {
-        *x += z / kappa.sqrt();
-    }
-    for (i, out) in out[..dim].iter_mut().enumerate() {
-        *out = row(i).iter().zip(&fm).map(|(a, b)| a * b).sum();
-    }
-    out[dim] = -0.5 * fm.iter().map(|x| x * x).sum::<f64>();
-    for i in 0..dim {
-        for j in 0..dim {
-            let dot: f64 = row(i).iter().zip(row(j)).map(|(a, b)| a * b).sum();
-            out[dim + 1 + i * dim + j] = -0.5 * dot;
-        }
-    }
-    out[dim + 1 + dim * dim] = 0.5 * log_det;
 }
 
 /// Independent blocks of global parameters and their priors, stored as one vector of natural parameters.
@@ -377,6 +349,8 @@ mod tests {
             }
         }
         wishart.push(nu - 2.0);
+        // The part of another mean, with more of the scale matrix and of the degrees of freedom.
+        let other = vec![0.6, 0.9, 1.5, 0.9, 0.5, 0.5, 1.4, 1.8];
         let gamma = vec![
             1.0,
             2.0,
@@ -391,7 +365,10 @@ mod tests {
             (ExponentialFamily::Dirichlet { n: 3 }, vec![0.7, 2.0, 5.0]),
             (ExponentialFamily::Gamma { n: 2 }, vec![0.8, 2.0, 5.0, 0.3]),
             (ExponentialFamily::NormalGamma { dim: 2 }, gamma),
-            (ExponentialFamily::NormalWishart { dim: 2 }, wishart),
+            (
+                ExponentialFamily::NormalWishart { dim: 2, means: 1 },
+                wishart.clone(),
+            ),
             (
                 ExponentialFamily::NormalRows {
                     rows: 2,
@@ -399,7 +376,39 @@ mod tests {
                 },
                 rows,
             ),
+            (
+                ExponentialFamily::Alternatives {
+                    n: 2,
+                    inner: Inner::Gamma,
+                },
+                vec![0.3, 2.0, 1.5, -0.4, 3.0, 2.5],
+            ),
+            (ExponentialFamily::Sticks { n: 3 }, vec![2.5, 0.4, 1.7]),
+            (
+                ExponentialFamily::SphericalNormalGamma { dim: 2 },
+                vec![1.0, 2.0, -0.3, 0.5, 3.0 + 0.34, 4.5],
+            ),
+            (
+                ExponentialFamily::NormalWishart { dim: 2, means: 2 },
+                [wishart, other].concat(),
+            ),
         ]
+    }
+
+    #[test]
+    fn a_shared_precision_has_the_distribution_of_a_single_mean() {
+        let (family, lambda) = members().pop().unwrap();
+        let mut t = vec![0.0; lambda.len()];
+        family.moments(&lambda, &mut t);
+        for k in 0..2 {
+            let alone = wishart::marginal(&lambda, 2, k);
+            let mut own = vec![0.0; alone.len()];
+            let single = ExponentialFamily::NormalWishart { dim: 2, means: 1 };
+            single.moments(&alone, &mut own);
+            for (x, y) in own.iter().zip(&t[8 * k..8 * k + 8]) {
+                assert!((x - y).abs() < 1e-12 * y.abs().max(1.0), "{x} {y}");
+            }
+        }
     }
 
     #[test]
@@ -418,9 +427,7 @@ mod tests {
                 };
                 let slope = (at(lambda[i] + h) - at(lambda[i] - h)) / (2.0 * h);
                 let symmetric = match family {
-                    ExponentialFamily::NormalWishart { .. } => {
-                        (3..7).contains(&i) && i != 3 && i != 6
-                    }
+                    ExponentialFamily::NormalWishart { .. } => [4, 5].contains(&(i % 8)),
                     ExponentialFamily::NormalRows { .. } => i == 7 || i == 8,
                     _ => false,
                 };

@@ -32,10 +32,16 @@ pub struct Local {
 /// Counts the points of each size. Returns the distinct sizes in ascending order, each with the number of points that
 /// have it.
 pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
+    count_weighted(sizes.map(|size| (size, 1.0)))
+}
+
+/// Adds the weights of the points of each size. Returns the distinct sizes in ascending order, each with the sum of the
+/// weights.
+pub fn count_weighted(sizes: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
-    for size in sizes {
+    for (size, weight) in sizes {
         // The bits of positive numbers sort in the same order as the numbers.
-        *counts.entry(size.to_bits()).or_default() += 1.0;
+        *counts.entry(size.to_bits()).or_default() += weight;
     }
     let pairs = counts.into_iter();
     pairs.map(|(bits, n)| (f64::from_bits(bits), n)).collect()
@@ -55,6 +61,12 @@ pub trait ConjugateModel: Sync {
     /// Returns the size of a point, for example its number of tokens or the length of a sequence. The normaliser of the
     /// point depends on its size. If all points are alike, their sizes are 1.
     fn size(&self, point: usize) -> f64 {
+        let _ = point;
+        1.0
+    }
+
+    /// Returns the number of equal points that a point stands for.
+    fn weight(&self, point: usize) -> f64 {
         let _ = point;
         1.0
     }
@@ -79,6 +91,12 @@ pub trait ConjugateModel: Sync {
     /// Returns, for each component, state or factor, the range of its natural parameters. Permuting these ranges does
     /// not change the model.
     fn parts(&self) -> Vec<Range<usize>>;
+
+    /// Returns the number of parameters of each component that it does not share with others. The other parameters in
+    /// its range are common to all components.
+    fn own_parameters(&self) -> usize {
+        self.parts().first().map_or(1, Range::len)
+    }
 
     /// Returns the largest share of the statistics that comes from the random start while a cooling policy is hot. This
     /// share prevents components from merging permanently (see [`driver`](crate::driver)).
@@ -112,6 +130,20 @@ pub trait ConjugateModel: Sync {
     /// family. The method is called after every global step.
     fn restrict(&self, lambda: &mut [f64]) {
         let _ = lambda;
+    }
+
+    /// Brings the components into the order with the best bound, if their order matters. The method is called after every
+    /// global step, except for steps that lean on the start.
+    fn rearrange(&self, lambda: &mut [f64]) {
+        let _ = lambda;
+    }
+
+    /// Moves the data of components to other components where this may raise the bound, so that they are left with their
+    /// priors. Returns whether there are such components, or `None` if the model never leaves components empty. It then
+    /// gives equal components other starts.
+    fn merge(&self, lambda: &mut [f64]) -> Option<bool> {
+        let _ = lambda;
+        None
     }
 
     /// Returns log ∫ p(x_i, z_i | β)^s dx_i dz_i for a point of size `size`, where `t` is a value of t(β). The result
@@ -157,6 +189,7 @@ const TWINS: f64 = 0.25;
 /// It does not depend on the origin or the units of the data.
 pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)> {
     let (parts, blocks) = (model.parts(), model.blocks());
+    let own = model.own_parameters().max(1) as f64;
     let prior = blocks.prior();
     let expected = blocks.expectations(lambda);
     let unmoved = blocks.expectations(prior);
@@ -164,7 +197,7 @@ pub fn twins<M: ConjugateModel>(model: &M, lambda: &[f64]) -> Vec<(usize, usize)
         let here = lambda[i.clone()].iter().zip(&expected[i.clone()]);
         let there = other.0[j.clone()].iter().zip(&other.1[j.clone()]);
         let terms = here.zip(there).map(|((l, t), (m, u))| (l - m) * (t - u));
-        terms.sum::<f64>().abs() / i.len().max(1) as f64
+        terms.sum::<f64>().abs() / own
     };
     let holds_data: Vec<bool> = parts
         .iter()

@@ -183,18 +183,18 @@ pub(crate) fn solve_batch<M: ConjugateModel>(
             for &point in points {
                 let start = kept.len();
                 kept.extend_from_slice(&memory[point * width..(point + 1) * width]);
-                let size = model.size(point);
-                if size == 0.0 {
+                let (size, weight) = (model.size(point), model.weight(point));
+                if size == 0.0 || weight == 0.0 {
                     sums.skipped += 1;
                     continue;
                 }
                 let own = &mut kept[start..];
                 let (local, inverse) = solve(model, expected, point, heat, own, &mut scratch);
-                model.add_statistics(point, inverse, &scratch, &mut statistics);
+                model.add_statistics(point, weight * inverse, &scratch, &mut statistics);
                 sums.points += 1;
                 sums.size += size;
-                sums.energy += local.energy;
-                sums.bound += inverse * local.energy + local.entropy;
+                sums.energy += weight * local.energy;
+                sums.bound += weight * (inverse * local.energy + local.entropy);
                 sums.inverse += inverse;
                 sums.unconverged += usize::from(!local.converged);
                 sums.sweeps += u64::from(local.sweeps);
@@ -267,6 +267,9 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
     }
 
     fn part_twins(&self, globals: &mut VectorGlobals, seed: u64, attempt: u64) -> bool {
+        if let Some(merged) = self.model.merge(&mut globals.lambda) {
+            return merged;
+        }
         let twins = twins(self.model, &globals.lambda);
         if twins.is_empty() {
             return false;
@@ -297,6 +300,9 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
             *l = (1.0 - rho) * *l + rho * (p + scale * s);
         }
         self.model.restrict(&mut globals.lambda);
+        if share == 0.0 {
+            self.model.rearrange(&mut globals.lambda);
+        }
     }
 
     fn global_bound(&self, globals: &VectorGlobals) -> f64 {
@@ -455,5 +461,8 @@ pub(crate) fn bound_of_points<M: ConjugateModel>(
     expected: &[f64],
     memory: &[f64],
 ) -> f64 {
-    Moments::of(&bounds_at(model, expected, memory)).mean() * model.points() as f64
+    let mut bounds = bounds_at(model, expected, memory);
+    let each = bounds.iter_mut().enumerate();
+    each.for_each(|(point, bound)| *bound *= model.weight(point));
+    Moments::of(&bounds).mean() * model.points() as f64
 }

@@ -79,7 +79,10 @@ impl Units {
     pub fn of_moments(columns: &[ColumnMoments], asked: Standardise) -> Result<Self, Error> {
         let mut units = Self::default();
         for (column, moments) in columns.iter().enumerate() {
-            let count = moments.count.max(1.0);
+            let count = match moments.count > 0.0 {
+                true => moments.count,
+                false => 1.0,
+            };
             let scale = (moments.squares / count).sqrt();
             let rounding = ROUNDINGS * f64::EPSILON * moments.mean.abs();
             // The scale is NaN if the sums overflow.
@@ -115,20 +118,22 @@ impl Units {
     /// # Errors
     /// Fails if all columns are constant.
     pub fn of_rows(width: usize, rows: &[f64], asked: Standardise) -> Result<Self, Error> {
-        Self::of_some(width, rows, asked, &vec![true; width])
+        Self::of_some(width, rows, &[], asked, &vec![true; width])
     }
 
-    /// Computes the units from rows if some columns do not contain real numbers. These columns keep their values.
+    /// Computes the units from rows if some columns do not contain real numbers. These columns keep their values. If
+    /// `weights` is not empty, it contains the weight of each row.
     ///
     /// # Errors
     /// Fails if all columns are constant.
     pub fn of_some(
         width: usize,
         rows: &[f64],
+        weights: &[f64],
         asked: Standardise,
         real: &[bool],
     ) -> Result<Self, Error> {
-        let moments = ColumnMoments::of(width, rows);
+        let moments = ColumnMoments::weighted(width, rows, weights);
         if !real.contains(&true) {
             return Ok(Self::as_they_are(width));
         }

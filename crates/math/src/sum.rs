@@ -166,7 +166,7 @@ impl Moments {
 /// The count, the mean and the sum of squared deviations of the known values in a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ColumnMoments {
-    /// The number of values that are not missing.
+    /// The number of values that are not missing, or the sum of their weights.
     pub count: f64,
     /// The mean of the values, or 0 if there are none.
     pub mean: f64,
@@ -181,20 +181,40 @@ impl ColumnMoments {
         (0..dim).map(of_column).collect()
     }
 
+    /// Computes the moments of each column of a matrix whose rows have weights. A row with weight w counts as w rows.
+    /// Without weights, every row counts once.
+    pub fn weighted(dim: usize, rows: &[f64], weights: &[f64]) -> Vec<Self> {
+        if weights.is_empty() {
+            return Self::of(dim, rows);
+        }
+        let of_column = |d: usize| {
+            let column = rows.iter().skip(d).step_by(dim).copied();
+            Self::of_pairs(column.zip(weights.iter().copied()))
+        };
+        (0..dim).map(of_column).collect()
+    }
+
     /// Computes the moments of a column in two passes with compensated sums. The moments are as precise as the values.
     pub fn of_column(column: impl Iterator<Item = f64> + Clone) -> Self {
-        let known = || column.clone().filter(|x| !x.is_nan());
-        let count = known().count() as f64;
+        Self::of_pairs(column.map(|x| (x, 1.0)))
+    }
+
+    fn of_pairs(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
+        let known = || pairs.clone().filter(|(x, _)| !x.is_nan());
         let total = |numbers: &mut dyn Iterator<Item = f64>| {
             let mut sum = CompensatedSum::default();
             sum.extend(numbers);
             sum.value()
         };
-        let mean = total(&mut known()) / count.max(1.0);
+        let count = total(&mut known().map(|(_, w)| w));
+        let mean = match count > 0.0 {
+            true => total(&mut known().map(|(x, w)| w * x)) / count,
+            false => 0.0,
+        };
         Self {
             count,
             mean,
-            squares: total(&mut known().map(|x| (x - mean).powi(2))),
+            squares: total(&mut known().map(|(x, w)| w * (x - mean).powi(2))),
         }
     }
 

@@ -13,9 +13,13 @@ from ._base import Array, matrix
 from ._points import Points, covariances, shape_of
 
 
+#: Emissions of real numbers, whose columns can be standardised.
+_REAL = ("gaussian", "student_t")
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class HiddenMarkov(DensityMixin, Points):
-    """A hidden Markov model with Gaussian emissions.
+    """A hidden Markov model.
 
     The rows of X are the steps of one sequence or, with ``lengths``, of several concatenated sequences.
 
@@ -23,8 +27,11 @@ class HiddenMarkov(DensityMixin, Points):
     ----------
     n_components : int
         Number of states.
-    covariance_type : {"full", "diag"}
-        Structure of the covariance matrices of the emissions.
+    emissions : {"gaussian", "student_t", "poisson", "negative_binomial", "bernoulli", "categorical", "multinomial"}
+        Distribution of an emission given its state. The columns are independent given the state, except for
+        ``"gaussian"`` and ``"multinomial"``.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Structure of the covariance matrices of Gaussian emissions, as for ``BayesianGaussianMixture``.
     standardise : bool
         Whether to standardise the columns. Results are always in the units of X.
     concentration : float, optional
@@ -37,12 +44,15 @@ class HiddenMarkov(DensityMixin, Points):
     startprob_, transmat_ : array
         Posterior means of the initial and transition probabilities.
     means_, covariances_ : array
-        Posterior means of the emissions' means, and inverses of their expected precisions.
+        Posterior means of Gaussian emissions' means, and inverses of their expected precisions.
+    emissions_ : list of dict
+        The distribution of an emission in each state, as in ``fit.json``.
     lower_bound_, converged_, n_iter_, trusted_, verdict_, info_
         As for ``BayesianGaussianMixture``.
     """
 
     n_components: int = field(default=2, kw_only=False)
+    emissions: str = "gaussian"
     covariance_type: str = "full"
     standardise: bool = True
     concentration: float | None = None
@@ -52,19 +62,25 @@ class HiddenMarkov(DensityMixin, Points):
     def _own(self) -> dict[str, Any]:
         return {
             "states": self.n_components,
-            "covariance": shape_of(self.covariance_type),
-            "standardise": "on" if self.standardise else "off",
+            "emissions": self.emissions,
+            "covariance": shape_of(self.covariance_type) if self.emissions == "gaussian" else None,
+            "standardise": ("on" if self.standardise else "off") if self.emissions in _REAL else None,
             "concentration": self.concentration,
         }
 
-    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> HiddenMarkov:
-        """Fit the model to the sequences in X."""
+    def fit(self, X: Any, y: Any = None, lengths: Any = None, labels: Any = None) -> HiddenMarkov:
+        """Fit the model to the sequences in X. ``labels`` has the known state of each step, where -1 is unknown."""
         X = matrix(self, X, reset=True)
-        chain = self._learn(X, _steps(X, lengths))["chain"]
+        known = None if labels is None else [int(label) for label in labels]
+        if known is not None and len(known) != len(X):
+            raise ValueError(f"labels must have one element for each of the {len(X)} rows of X")
+        chain = self._learn(X, _steps(X, lengths), labels=known)["chain"]
         self.startprob_ = np.array(chain["initial"])
         self.transmat_ = np.array(chain["transitions"])
-        self.means_ = np.array([row["mean"] for row in chain["emissions"]])
-        self.covariances_ = covariances(chain["emissions"], X.shape[1], self.covariance_type)
+        self.emissions_ = chain["emissions"]
+        if self.emissions == "gaussian":
+            self.means_ = np.array([row["mean"] for row in self.emissions_])
+            self.covariances_ = covariances(self.emissions_, X.shape[1], self.covariance_type)
         return self
 
     def _marginals(self, X: Any, lengths: Any) -> tuple[Array, Array]:

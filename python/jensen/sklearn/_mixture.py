@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ._base import Array, Scored, at_least_one, matrix
 from ._points import Points, covariances, shape_of
@@ -25,10 +25,14 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     ----------
     n_components : int
         Number of components.
-    covariance_type : {"full", "diag"}
-        Structure of the covariance matrices.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Structure of the covariance matrices. With ``"tied"`` all components have the same matrix. With ``"spherical"``
+        all columns of a component have the same variance in standardised units.
+    weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
+        Prior of the weights. With ``"dirichlet_process"``, ``n_components`` is the largest number of components, and
+        components without points are left empty.
     weight_concentration_prior : float, optional
-        Dirichlet parameter of the weights. The default is 1.
+        Dirichlet parameter of the weights, or concentration of the process. The default is 1.
     mean_precision_prior : float, optional
         Weight of the prior mean, in points. The prior mean is the mean of the data. The default is 0.1.
     variance_prior : float, optional
@@ -58,7 +62,8 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     ----------
     weights_, means_, covariances_ : array
         Posterior means of the weights and means, and inverses of the expected precisions. Components are in order of
-        decreasing weight.
+        decreasing weight. ``covariances_`` has one matrix for each component, one matrix for all components with
+        ``"tied"``, or the variances of the columns in each component with ``"diag"`` and ``"spherical"``.
     lower_bound_ : float
         Evidence lower bound, in nats.
     converged_, n_iter_
@@ -69,6 +74,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
 
     covariance_type: str = "full"
     standardise: bool = True
+    weight_concentration_prior_type: str = "dirichlet_distribution"
     weight_concentration_prior: float | None = None
     mean_precision_prior: float | None = None
     variance_prior: float | None = None
@@ -88,6 +94,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
             "components": self.n_components,
             "covariance": shape_of(self.covariance_type),
             "standardise": "on" if self.standardise else "off",
+            "mixing": _mixing(self.weight_concentration_prior_type),
             "concentration": self.weight_concentration_prior,
             "prior_mean_weight": self.mean_precision_prior,
             "prior_variance": self.variance_prior,
@@ -98,19 +105,20 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         batches = {"batch": self.batch_size, "passes": float(self.max_iter), "max_iters": None}
         return super()._method() | (batches if self.batch_size else {})
 
-    def fit(self, X: Any, y: Any = None) -> BayesianGaussianMixture:
-        """Fit the mixture to the rows of X."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BayesianGaussianMixture:
+        """Fit the mixture to the rows of X. A row with ``sample_weight`` k counts as k equal rows."""
         X = matrix(self, X, reset=True, ensure_all_finite=self._finite)
-        info = self._learn(X)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        info = self._learn(X, weights=weights)
         rows = info["components"]
         self.weights_ = np.array([row["weight"] for row in rows])
         self.means_ = np.array([row["mean"] for row in rows])
         self.covariances_ = covariances(rows, X.shape[1], self.covariance_type)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int64]:
         """Fit the mixture, and return the most probable component of each row."""
-        return self.fit(X).predict(X)
+        return self.fit(X, sample_weight=sample_weight).predict(X)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the posterior predictive probabilities of the components, one row per row of X."""
@@ -131,8 +139,17 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         check_is_fitted(self)
         rng = check_random_state(self.random_state)
         labels = rng.choice(len(self.weights_), size=n_samples, p=self.weights_ / self.weights_.sum())
-        drawn = np.array([_draw(rng, self.means_[k], self.covariances_[k]) for k in labels])
+        tied = self.covariance_type == "tied"
+        drawn = np.array([_draw(rng, self.means_[k], self.covariances_ if tied else self.covariances_[k]) for k in labels])
         return drawn, labels
+
+
+def _mixing(prior: str) -> str:
+    """Returns the library's name of a prior of the weights."""
+    names = {"dirichlet_distribution": "dirichlet", "dirichlet_process": "process"}
+    if prior not in names:
+        raise ValueError(f"weight_concentration_prior_type={prior!r}: expected one of {', '.join(names)}")
+    return names[prior]
 
 
 def _draw(rng: Any, mean: Array, covariance: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _jensen
 from ._base import Array, Judged, at_least_one, encode, matrix, number, seed_of
 
-_SHAPES = {"full": "full", "diag": "diagonal"}
+_SHAPES = {"full": "full", "tied": "tied", "diag": "diagonal", "spherical": "spherical"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -39,13 +39,19 @@ class Points(Judged):
     def _request(self, seed: int) -> str:
         return encode({self._kind: {**self._own(), "points": {**self._method(), "seed": seed}}})
 
-    def _learn(self, X: Array, lengths: Sequence[int] = ()) -> dict[str, Any]:
+    def _learn(
+        self,
+        X: Array,
+        lengths: Sequence[int] = (),
+        weights: Array | None = None,
+        labels: Sequence[int] | None = None,
+    ) -> dict[str, Any]:
         """Fits from several starts with consecutive seeds, and keeps the best bound."""
         if self.n_init is not None:
             at_least_one("n_init", self.n_init)
         at_least_one("n_components", self.n_components)
         request = self._request(seed_of(self.random_state))
-        summary, self._kept = _jensen.fit_points(X, lengths, request, self.threads)
+        summary, self._kept = _jensen.fit_points(X, lengths, request, weights, labels, self.threads)
         info = self._judge(summary)
         self.lower_bound_ = number(info["elbo"])
         self.converged_ = bool(info["converged"])
@@ -61,11 +67,13 @@ class Points(Judged):
 def shape_of(covariance_type: str) -> str:
     """Returns the library's name of a covariance type."""
     if covariance_type not in _SHAPES:
-        raise ValueError(f"covariance_type={covariance_type!r}: expected 'full' or 'diag'")
+        raise ValueError(f"covariance_type={covariance_type!r}: expected 'full', 'tied', 'diag' or 'spherical'")
     return _SHAPES[covariance_type]
 
 
 def covariances(rows: list[dict[str, Any]], width: int, covariance_type: str) -> Array:
-    """Returns covariance matrices, or variances, of the components in a summary."""
+    """Returns covariance matrices, or variances, of the components in a summary. Tied components have one matrix."""
     flat = np.array([row["covariance"] for row in rows])
+    if covariance_type == "tied":
+        return flat[0].reshape(width, width)
     return flat.reshape(len(rows), width, width) if covariance_type == "full" else flat

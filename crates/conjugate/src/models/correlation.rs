@@ -16,23 +16,29 @@ const FINEST: i32 = 20;
 ///
 /// With few rows, w is near 1. With many rows whose columns nearly determine each other, w is about as small as the
 /// variance of a column given the others.
-pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
+///
+/// If `weights` is not empty, a row with weight w counts as w equal rows.
+pub(super) fn correlation(dim: usize, rows: &[f64], weights: &[f64]) -> Vec<f64> {
+    let weight_of = |at: usize| weights.get(at).copied().unwrap_or(1.0);
     let complete = rows
         .chunks_exact(dim.max(1))
-        .filter(|row| row.iter().all(|x| x.is_finite()));
-    let mut rows: Vec<f64> = complete.flatten().copied().collect();
-    let count = rows.len() / dim.max(1);
+        .enumerate()
+        .filter(|(_, row)| row.iter().all(|x| x.is_finite()));
+    let (weights, complete): (Vec<f64>, Vec<&[f64]>) =
+        complete.map(|(at, row)| (weight_of(at), row)).unzip();
+    let mut rows: Vec<f64> = complete.into_iter().flatten().copied().collect();
+    let count: f64 = weights.iter().sum();
     let mut out = vec![0.0; dim * dim];
-    standardise(dim, &mut rows);
-    for row in rows.chunks_exact(dim.max(1)) {
+    standardise(dim, &mut rows, &weights);
+    for (row, weight) in rows.chunks_exact(dim.max(1)).zip(&weights) {
         for (x, out) in row.iter().zip(out.chunks_exact_mut(dim)) {
-            let share = x / count as f64;
+            let share = weight * x / count;
             out.iter_mut().zip(row).for_each(|(o, y)| *o += share * y);
         }
     }
     // A column without spread nevertheless has a correlation of 1 with itself.
     (0..dim).for_each(|i| out[i * dim + i] = 1.0);
-    let weight = weight(dim, &rows, &out);
+    let weight = weight(dim, &rows, &weights, &out);
     for i in 0..dim {
         for j in (0..dim).filter(|j| *j != i) {
             out[i * dim + j] *= 1.0 - weight;
@@ -41,12 +47,13 @@ pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
     out
 }
 
-fn standardise(dim: usize, rows: &mut [f64]) {
-    let count = (rows.len() / dim.max(1)) as f64;
+fn standardise(dim: usize, rows: &mut [f64], weights: &[f64]) {
+    let count: f64 = weights.iter().sum();
     for d in 0..dim {
-        let column = || rows.iter().skip(d).step_by(dim);
-        let mean = column().sum::<f64>() / count;
-        let sd = (column().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt();
+        let column = || rows.iter().skip(d).step_by(dim).zip(weights);
+        let mean = column().map(|(x, w)| w * x).sum::<f64>() / count;
+        let squares = column().map(|(x, w)| w * (x - mean).powi(2));
+        let sd = (squares.sum::<f64>() / count).sqrt();
         let scale = if sd > 0.0 { 1.0 / sd } else { 0.0 };
         for x in rows.iter_mut().skip(d).step_by(dim) {
             *x = (*x - mean) * scale;
@@ -54,17 +61,21 @@ fn standardise(dim: usize, rows: &mut [f64]) {
     }
 }
 
-fn weight(dim: usize, rows: &[f64], correlation: &[f64]) -> f64 {
+fn weight(dim: usize, rows: &[f64], weights: &[f64], correlation: &[f64]) -> f64 {
+    let count: f64 = weights.iter().sum();
+    if count <= 1.0 {
+        return 1.0;
+    }
     let (values, vectors) = dense::eigen_symmetric(correlation, dim);
     let axes: Vec<&[f64]> = vectors.chunks_exact(dim.max(1)).collect();
     let turned: Vec<f64> = rows
         .chunks_exact(dim.max(1))
         .flat_map(|row| axes.iter().map(|axis| dot(axis, row).powi(2)))
         .collect();
-    let weights = (0..=FINEST).map(|k| 10f64.powf(-0.5 * f64::from(k)));
+    let tried = (0..=FINEST).map(|k| 10f64.powf(-0.5 * f64::from(k)));
     let mut best = (1.0, f64::NEG_INFINITY);
-    for weight in weights {
-        let score = left_out(&turned, &values, weight);
+    for weight in tried {
+        let score = left_out(&turned, weights, &values, weight);
         if score > best.1 {
             best = (weight, score);
         }
@@ -76,9 +87,9 @@ fn weight(dim: usize, rows: &[f64], correlation: &[f64]) -> f64 {
 /// distribution estimated from the other rows. `squares` contains the rows' squared coordinates along the eigenvectors.
 /// The covariance of the n rows other than x is (n S − n/(n − 1) x xᵀ)/(n − 1). This is a rank-one update, so its
 /// determinant and inverse have closed forms (Hoffbeck and Landgrebe, Eq. 20).
-fn left_out(squares: &[f64], values: &[f64], weight: f64) -> f64 {
+fn left_out(squares: &[f64], weights: &[f64], values: &[f64], weight: f64) -> f64 {
     let dim = values.len().max(1);
-    let n = (squares.len() / dim) as f64;
+    let n: f64 = weights.iter().sum();
     let grown = n / (n - 1.0);
     let share = (1.0 - weight) * grown / (n - 1.0);
     let scales: Vec<f64> = values
@@ -95,7 +106,9 @@ fn left_out(squares: &[f64], values: &[f64], weight: f64) -> f64 {
             f64::NEG_INFINITY
         }
     };
-    squares.chunks_exact(dim).map(of_row).sum()
+    let rows = squares.chunks_exact(dim).zip(weights);
+    let known = rows.filter(|(_, weight)| **weight > 0.0);
+    known.map(|(row, weight)| weight * of_row(row)).sum()
 }
 
 #[cfg(test)]
@@ -110,7 +123,8 @@ mod tests {
     fn the_density_of_a_row_under_the_others_is_that() {
         let (dim, n, weight) = (3, 9, 0.2);
         let mut rows: Vec<f64> = (0..n * dim).map(|i| wave(i, 0.7)).collect();
-        standardise(dim, &mut rows);
+        let ones = vec![1.0; n];
+        standardise(dim, &mut rows, &ones);
         let covariance = |rows: &[&[f64]]| -> (Vec<f64>, Vec<f64>) {
             let count = rows.len() as f64;
             let mean: Vec<f64> = (0..dim)
@@ -142,7 +156,7 @@ mod tests {
             .iter()
             .flat_map(|row| vectors.chunks(dim).map(|axis| dot(axis, row).powi(2)))
             .collect();
-        assert!((left_out(&squares, &values, weight) - direct).abs() < 1e-9);
+        assert!((left_out(&squares, &ones, &values, weight) - direct).abs() < 1e-9);
     }
 
     #[test]
@@ -152,15 +166,15 @@ mod tests {
             [a, b, a - b + 1e-4 * wave(n, 2.9)]
         };
         let many: Vec<f64> = (0..200).flat_map(thin).collect();
-        let found = correlation(3, &many);
+        let found = correlation(3, &many, &[]);
         let l = dense::cholesky(&found, 3).unwrap();
         assert!(l[8] < 1e-3, "{}", l[8]);
         let few: Vec<f64> = (0..4 * 6).map(|i| wave(i, 0.7)).collect();
-        let found = correlation(6, &few);
+        let found = correlation(6, &few, &[]);
         let strongest = (0..36).filter(|at| at % 7 != 0).map(|at| found[at].abs());
         assert!(strongest.fold(0.0, f64::max) < 0.7);
         // Without complete rows, the columns are treated as independent.
         let gaps = [1.0, f64::NAN, f64::NAN, 2.0];
-        assert_eq!(correlation(2, &gaps), [1.0, 0.0, 0.0, 1.0]);
+        assert_eq!(correlation(2, &gaps, &[]), [1.0, 0.0, 0.0, 1.0]);
     }
 }

@@ -1,7 +1,7 @@
 //! Components over binary vectors, categories, and vectors of counts.
 
 use crate::family::ExponentialFamily;
-use crate::models::mixture::Components;
+use crate::models::components::Components;
 
 use jensen_math::special;
 use jensen_math::sum::ColumnMoments;
@@ -163,8 +163,13 @@ impl Poissons {
     /// rows.
     pub fn new(dim: usize, data: Vec<f64>) -> Self {
         let columns = ColumnMoments::of(dim, &data);
+        Self::with_columns(&columns, data)
+    }
+
+    /// Creates components over rows of counts. The prior is computed from the given moments of the columns.
+    pub fn with_columns(columns: &[ColumnMoments], data: Vec<f64>) -> Self {
         Self {
-            dim,
+            dim: columns.len(),
             // A column that contains only zeros also needs a proper prior.
             means: columns
                 .iter()

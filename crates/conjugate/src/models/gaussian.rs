@@ -1,20 +1,32 @@
-//! Gaussian components over real vectors, with full or diagonal covariance matrices.
+//! Gaussian components over real vectors. Their covariance matrices are arbitrary, shared, diagonal or spherical.
 
-use crate::family::ExponentialFamily;
+use crate::family::{ExponentialFamily, spherical, wishart};
+use crate::models::components::{Completed, Components, repeated};
 use crate::models::correlation::correlation;
-use crate::models::mixture::{Completed, Components};
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::sum::ColumnMoments;
-use jensen_math::{dense, special};
+
+mod matrices;
 
 /// The form of the covariance matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covariance {
     /// Arbitrary covariance matrices, with normal-Wishart priors.
     Full,
+    /// One arbitrary covariance matrix for all components, with a Wishart prior.
+    Tied,
     /// Diagonal covariance matrices, with normal-gamma priors.
     Diagonal,
+    /// Covariance matrices that are multiples of the identity matrix, with normal-gamma priors.
+    Spherical,
+}
+
+impl Covariance {
+    /// Returns whether the covariance between two columns may differ from 0.
+    pub fn is_matrix(self) -> bool {
+        matches!(self, Self::Full | Self::Tied)
+    }
 }
 
 /// The prior of Gaussian components, relative to the data. Its mean is the mean of the data, and its variances are
@@ -53,7 +65,7 @@ pub struct Gaussians {
     data: Vec<f64>,
     centre: Vec<f64>,
     variance: Vec<f64>,
-    /// Prior correlations within a component that has a full covariance matrix, row by row.
+    /// Prior correlations within a component whose covariance matrix is not diagonal, row by row.
     correlation: Vec<f64>,
     weights: GaussianPrior,
     /// Logarithms of the scales of the columns. They convert densities of standardised data to the original units.
@@ -85,10 +97,7 @@ impl Gaussians {
         weights: GaussianPrior,
     ) -> Self {
         let dim = columns.len();
-        let entries = match covariance {
-            Covariance::Full => dim * dim,
-            Covariance::Diagonal => 0,
-        };
+        let entries = if covariance.is_matrix() { dim * dim } else { 0 };
         Self {
             covariance,
             dim,
@@ -110,17 +119,17 @@ impl Gaussians {
         Self { log_scales, ..self }
     }
 
-    /// Adds correlations to the prior of full covariance matrices. They are estimated from `rows`, and leave-one-out
+    /// Adds correlations to the prior of covariance matrices that are not diagonal. They are estimated from `rows`, whose weights may be given, and leave-one-out
     /// densities determine how much they are shrunk. A column that the other columns nearly determine in the data then
     /// also has a small conditional variance under the prior.
     #[must_use]
-    pub fn with_correlation_of(self, rows: &[f64]) -> Self {
-        match self.covariance {
-            Covariance::Full => Self {
-                correlation: correlation(self.dim, rows),
-                ..self
-            },
-            Covariance::Diagonal => self,
+    pub fn with_correlation_of(self, rows: &[f64], weights: &[f64]) -> Self {
+        if !self.covariance.is_matrix() {
+            return self;
+        }
+        Self {
+            correlation: correlation(self.dim, rows, weights),
+            ..self
         }
     }
 
@@ -138,7 +147,7 @@ impl Gaussians {
         }
     }
 
-    fn log_scale(&self, x: &[f64]) -> f64 {
+    fn scale_of(&self, x: &[f64]) -> f64 {
         let pairs = self.log_scales.iter().zip(x);
         pairs
             .filter(|(_, x)| !x.is_nan())
@@ -160,22 +169,26 @@ impl Gaussians {
         &self.data[point * self.dim..(point + 1) * self.dim]
     }
 
-    /// Computes the expected mean of a component from its natural parameters.
+    /// Computes the expected mean of a component from the natural parameters of its marginal distribution (see
+    /// [`Components::marginal`]).
     pub fn mean(&self, lambda: &[f64]) -> Vec<f64> {
+        let of = |l: &[f64]| l[0] / l[1];
         match self.covariance {
-            Covariance::Full => lambda[..self.dim]
+            Covariance::Full | Covariance::Tied => lambda[..self.dim]
                 .iter()
                 .map(|x| x / lambda[self.dim])
                 .collect(),
-            Covariance::Diagonal => lambda.chunks_exact(4).map(|l| l[0] / l[1]).collect(),
+            Covariance::Diagonal => lambda.chunks_exact(4).map(of).collect(),
+            Covariance::Spherical => lambda[..2 * self.dim].chunks_exact(2).map(of).collect(),
         }
     }
 
-    /// Computes the covariance matrix of a component in row-major order. It is the inverse of the expected precision.
-    /// For diagonal covariance matrices, the function returns only the diagonal.
+    /// Computes the covariance matrix of a component in row-major order from the natural parameters of its marginal
+    /// distribution. It is the inverse of the expected precision. For diagonal and spherical covariance matrices, the
+    /// function returns only the diagonal.
     pub fn covariance(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
-            Covariance::Full => {
+            Covariance::Full | Covariance::Tied => {
                 let d = self.dim;
                 let (km, kappa) = (&lambda[..d], lambda[d]);
                 let nu = lambda[d + 1 + d * d] + d as f64;
@@ -188,17 +201,36 @@ impl Gaussians {
                 .chunks_exact(4)
                 .map(|l| (l[2] - 0.5 * l[0] * l[0] / l[1]) / (l[3] + 0.5))
                 .collect(),
+            Covariance::Spherical => {
+                let (shape, rate) = spherical::precision(lambda, self.dim);
+                vec![rate / shape; self.dim]
+            }
         }
     }
-}
 
-fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
-    (0..x.len()).partition(|i| x[*i].is_nan())
-}
-
-impl Gaussians {
-    fn is_tied(&self, point: usize) -> bool {
-        self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
+    /// Returns the parameters of the prior with a normal-Wishart distribution for each of `means` components that share
+    /// a precision matrix.
+    fn wishart_prior(&self, means: usize) -> Vec<f64> {
+        let dim = self.dim;
+        let GaussianPrior {
+            mean_weight: kappa,
+            variance: within,
+            variance_weight,
+        } = self.weights;
+        let count = means as f64;
+        let nu = dim as f64 - 1.0 + variance_weight;
+        let mut prior: Vec<f64> = self.centre.iter().map(|m| kappa * m).collect();
+        prior.push(kappa);
+        for i in 0..dim {
+            for j in 0..dim {
+                let outer = kappa * self.centre[i] * self.centre[j];
+                let spread = (self.variance[i] * self.variance[j]).sqrt();
+                let own = nu * within * spread * self.correlation[i * dim + j];
+                prior.push(own / count + outer);
+            }
+        }
+        prior.push((nu - dim as f64 + count - 1.0) / count);
+        prior.repeat(means)
     }
 }
 
@@ -206,7 +238,9 @@ impl Components for Gaussians {
     fn name(&self) -> &'static str {
         match self.covariance {
             Covariance::Full => "gaussian-full",
+            Covariance::Tied => "gaussian-tied",
             Covariance::Diagonal => "gaussian-diagonal",
+            Covariance::Spherical => "gaussian-spherical",
         }
     }
 
@@ -227,24 +261,13 @@ impl Components for Gaussians {
             variance: within,
             variance_weight,
         } = self.weights;
+        let a = 0.5 * variance_weight;
         match self.covariance {
-            Covariance::Full => {
-                let nu = dim as f64 - 1.0 + variance_weight;
-                let mut prior: Vec<f64> = self.centre.iter().map(|m| kappa * m).collect();
-                prior.push(kappa);
-                for i in 0..dim {
-                    for j in 0..dim {
-                        let outer = kappa * self.centre[i] * self.centre[j];
-                        let spread = (self.variance[i] * self.variance[j]).sqrt();
-                        let own = nu * within * spread * self.correlation[i * dim + j];
-                        prior.push(own + outer);
-                    }
-                }
-                prior.push(nu - dim as f64);
-                vec![(ExponentialFamily::NormalWishart { dim }, prior)]
+            Covariance::Full | Covariance::Tied => {
+                let family = ExponentialFamily::NormalWishart { dim, means: 1 };
+                vec![(family, self.wishart_prior(1))]
             }
             Covariance::Diagonal => {
-                let a = 0.5 * variance_weight;
                 let prior = self
                     .centre
                     .iter()
@@ -256,6 +279,38 @@ impl Components for Gaussians {
                     .collect();
                 vec![(ExponentialFamily::NormalGamma { dim }, prior)]
             }
+            Covariance::Spherical => {
+                let count = dim as f64;
+                let spread = self.variance.iter().sum::<f64>() / count;
+                let squares: f64 = self.centre.iter().map(|m| m * m).sum();
+                let means = self.centre.iter().flat_map(|m| [kappa * m, kappa]);
+                let rate = a * within * spread + 0.5 * kappa * squares;
+                let prior = means.chain([rate, a + 0.5 * count - 1.0]).collect();
+                vec![(ExponentialFamily::SphericalNormalGamma { dim }, prior)]
+            }
+        }
+    }
+
+    fn priors(&self, count: usize) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        if self.covariance != Covariance::Tied {
+            return repeated(&self.prior(), count);
+        }
+        let (dim, means) = (self.dim, count);
+        let family = ExponentialFamily::NormalWishart { dim, means };
+        vec![(family, self.wishart_prior(means))]
+    }
+
+    fn marginal(&self, all: &[f64], width: usize, k: usize) -> Vec<f64> {
+        match self.covariance {
+            Covariance::Tied => wishart::marginal(all, self.dim, k),
+            _ => all[k * width..(k + 1) * width].to_vec(),
+        }
+    }
+
+    fn own(&self, width: usize) -> usize {
+        match self.covariance {
+            Covariance::Tied => self.dim + 1,
+            _ => width,
         }
     }
 
@@ -264,7 +319,7 @@ impl Components for Gaussians {
         let d = self.dim;
         let mut known = d;
         let core: f64 = match self.covariance {
-            Covariance::Full => {
+            Covariance::Full | Covariance::Tied => {
                 let mut sum = t[d] + t[d + 1 + d * d];
                 for (i, xi) in x.iter().enumerate() {
                     let row = &t[d + 1 + i * d..d + 1 + (i + 1) * d];
@@ -272,6 +327,15 @@ impl Components for Gaussians {
                     sum += xi * (t[i] + dot);
                 }
                 sum
+            }
+            Covariance::Spherical => {
+                known = x.iter().filter(|x| !x.is_nan()).count();
+                let means = t[..2 * d].chunks_exact(2).zip(x);
+                let columns = means.filter(|(_, x)| !x.is_nan());
+                let (precision, log) = (t[2 * d], t[2 * d + 1]);
+                columns
+                    .map(|(t, x)| x * (t[0] + 0.5 * precision * x) + t[1] + 0.5 * log)
+                    .sum()
             }
             Covariance::Diagonal => {
                 let columns = t.chunks_exact(4).zip(x).filter(|(_, x)| !x.is_nan());
@@ -281,14 +345,14 @@ impl Components for Gaussians {
                     .sum()
             }
         };
-        core - 0.5 * known as f64 * LOG_TWO_PI - self.log_scale(x)
+        core - 0.5 * known as f64 * LOG_TWO_PI - self.scale_of(x)
     }
 
     fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
         let x = self.row(point);
         let d = self.dim;
         match self.covariance {
-            Covariance::Full => {
+            Covariance::Full | Covariance::Tied => {
                 // In starts, a missing value is replaced by the mean and the variance of its column.
                 let at = |i: usize| if x[i].is_nan() { self.centre[i] } else { x[i] };
                 for i in 0..d {
@@ -314,11 +378,22 @@ impl Components for Gaussians {
                     o[3] += 0.5 * weight;
                 }
             }
+            Covariance::Spherical => {
+                let (means, rest) = out.split_at_mut(2 * d);
+                for (o, x) in means
+                    .chunks_exact_mut(2)
+                    .zip(x)
+                    .filter(|(_, x)| !x.is_nan())
+                {
+                    o[0] += weight * x;
+                    o[1] += weight;
+                    rest[0] += 0.5 * weight * x * x;
+                    rest[1] += 0.5 * weight;
+                }
+            }
         }
     }
 
-    /// Given the observed values o of a row, the missing values m are normal. With P = `E[Λ]`, their precision is P_mm,
-    /// or P_mm/T at temperature T. Their mean is P_mm⁻¹ (`E[Λμ]`_m − P_mo x_o).
     fn complete(
         &self,
         t: &[f64],
@@ -326,99 +401,21 @@ impl Components for Gaussians {
         inverse: f64,
         statistics: &mut Vec<f64>,
     ) -> Option<Completed> {
-        if !self.is_tied(point) {
-            return None;
-        }
-        let (x, d) = (self.row(point), self.dim);
-        let (missing, known) = split(x);
-        let m = missing.len();
-        let precision = |i: usize, j: usize| -2.0 * t[d + 1 + i * d + j];
-        let p: Vec<f64> = (0..m * m)
-            .map(|at| precision(missing[at / m], missing[at % m]))
-            .collect();
-        let Ok(l) = dense::factor(&p, m, 0.0) else {
-            statistics.extend(std::iter::repeat_n(f64::NAN, d + 2 + d * d));
-            return Some(Completed {
-                log_integral: f64::NAN,
-                energy: f64::NAN,
-            });
-        };
-        let h: Vec<f64> = missing
-            .iter()
-            .map(|&i| t[i] - known.iter().map(|&j| precision(i, j) * x[j]).sum::<f64>())
-            .collect();
-        let spread = dense::inverse(&l, m);
-        let mut filled = x.to_vec();
-        for (row, &i) in spread.chunks_exact(m).zip(&missing) {
-            filled[i] = row.iter().zip(&h).map(|(a, b)| a * b).sum();
-        }
-        let gain: f64 = missing
-            .iter()
-            .zip(&h)
-            .map(|(&i, h)| 0.5 * h * filled[i])
-            .sum();
-        let mut fixed = t[d] + t[d + 1 + d * d] - 0.5 * d as f64 * LOG_TWO_PI - self.log_scale(x);
-        for &i in &known {
-            let dot: f64 = known.iter().map(|&j| precision(i, j) * x[j]).sum();
-            fixed += x[i] * (t[i] - 0.5 * dot);
-        }
-        let begin = statistics.len();
-        statistics.extend_from_slice(&filled);
-        statistics.push(1.0);
-        statistics.extend((0..d * d).map(|at| filled[at / d] * filled[at % d]));
-        statistics.push(1.0);
-        for (row, &i) in spread.chunks_exact(m).zip(&missing) {
-            for (v, &j) in row.iter().zip(&missing) {
-                statistics[begin + d + 1 + i * d + j] += v / inverse;
-            }
-        }
-        let free = 0.5 * m as f64;
-        Some(Completed {
-            log_integral: inverse * (fixed + gain) + free * (LOG_TWO_PI - inverse.ln())
-                - 0.5 * dense::log_determinant(&l, m),
-            energy: fixed + gain - free / inverse,
-        })
+        let gaps = self.covariance.is_matrix() && self.row(point).iter().any(|x| x.is_nan());
+        gaps.then(|| self.without_gaps(t, point, inverse, statistics))
     }
 
-    /// Computes the log density of the known columns, which have a multivariate Student t distribution.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
-        if self.covariance == Covariance::Diagonal {
-            return None;
-        }
-        let (x, d) = (self.row(point), self.dim);
-        let (_, known) = split(x);
-        let (n, kappa) = (known.len(), lambda[d]);
-        let df = lambda[d + 1 + d * d] + 1.0;
-        let mean = |i: usize| lambda[i] / kappa;
-        let scale: Vec<f64> = (0..n * n)
-            .map(|at| {
-                let (i, j) = (known[at / n], known[at % n]);
-                let within = lambda[d + 1 + i * d + j] - kappa * mean(i) * mean(j);
-                within * (kappa + 1.0) / (kappa * df)
-            })
-            .collect();
-        let Ok(l) = dense::factor(&scale, n, 0.0) else {
-            return Some(f64::NAN);
-        };
-        let mut off: Vec<f64> = known.iter().map(|&i| x[i] - mean(i)).collect();
-        dense::solve_lower_lanes(&l, n, &mut off, 1);
-        let squares: f64 = off.iter().map(|x| x * x).sum();
-        let size = n as f64;
-        Some(
-            special::lgamma(0.5 * (df + size))
-                - special::lgamma(0.5 * df)
-                - 0.5 * size * (df * std::f64::consts::PI).ln()
-                - 0.5 * dense::log_determinant(&l, n)
-                - 0.5 * (df + size) * (squares / df).ln_1p()
-                - self.log_scale(x),
-        )
+        let matrix = self.covariance.is_matrix();
+        matrix.then(|| self.student(lambda, point))
     }
 
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         let d = self.dim as f64;
         let log_det = match self.covariance {
-            Covariance::Full => 2.0 * t[self.dim + 1 + self.dim * self.dim],
+            Covariance::Full | Covariance::Tied => 2.0 * t[self.dim + 1 + self.dim * self.dim],
             Covariance::Diagonal => t.chunks_exact(4).map(|t| t[3]).sum(),
+            Covariance::Spherical => d * t[2 * self.dim + 1],
         };
         let log_scale: f64 = self.log_scales.iter().sum();
         0.5 * (s - 1.0) * log_det
@@ -426,9 +423,8 @@ impl Components for Gaussians {
             + (1.0 - s) * log_scale
     }
 
-    fn log_jacobian(&self) -> f64 {
-        let rows = self.data.chunks_exact(self.dim.max(1));
-        -rows.map(|x| self.log_scale(x)).sum::<f64>()
+    fn log_scale(&self, point: usize) -> f64 {
+        self.scale_of(self.row(point))
     }
 
     /// Merged components with their own variances explain the whole spread of the data, and they remain merged at every

@@ -7,8 +7,10 @@ use jensen_math::rng::Stream;
 
 use crate::family::{Blocks, ExponentialFamily};
 use crate::model::{ConjugateModel, Local};
-use crate::models::mixture::{Components, seeded};
+use crate::models::components::{Completed, Components};
+use crate::models::seeding::seeded;
 use crate::plain::{Plain, all_the_first, alone};
+use crate::pointwise::{VectorGlobals, untempered_bound};
 
 /// Sequences with K hidden states, each of which emits rows like a component of a mixture. The distribution of the
 /// first state and each row of the transition matrix have Dirichlet priors.
@@ -19,6 +21,8 @@ pub struct HiddenMarkov<C> {
     k: usize,
     width: usize,
     blocks: Blocks,
+    /// The known state of every row, or nothing if no state is known.
+    labels: Vec<Option<usize>>,
 }
 
 /// The marginals of q for the sequence of the last local step.
@@ -28,6 +32,9 @@ pub struct ChainScratch {
     pub states: Vec<f64>,
     /// Expected numbers of transitions, Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
+    /// The arguments of the last local step.
+    expected: Vec<f64>,
+    inverse: f64,
     emission: Vec<f64>,
     weight: Vec<f64>,
     forward: Vec<f64>,
@@ -155,19 +162,78 @@ impl<C: Components> HiddenMarkov<C> {
                 &vec![concentration; k],
             );
         }
-        let prior = emissions.prior();
-        for _ in 0..k {
-            for (family, parameters) in &prior {
-                blocks.push(*family, parameters);
-            }
+        for (family, parameters) in emissions.priors(k) {
+            blocks.push(family, &parameters);
         }
+        let prior = emissions.prior();
         Ok(Self {
             width: prior.iter().map(|(family, _)| family.len()).sum(),
             emissions,
             starts,
             k,
             blocks,
+            labels: Vec::new(),
         })
+    }
+
+    /// Restricts rows to known states. `labels` contains the state of every row, or `None` if it is unknown.
+    ///
+    /// # Errors
+    /// Fails if there is not one element for each row, or if a state is not below the number of states.
+    pub fn with_labels(self, labels: Vec<Option<usize>>) -> Result<Self, String> {
+        let known = labels.iter().flatten().all(|state| *state < self.k);
+        if !known || !(labels.is_empty() || labels.len() == self.emissions.points()) {
+            return Err("the known states must be among the states, one for each row".to_owned());
+        }
+        Ok(Self { labels, ..self })
+    }
+
+    /// Returns whether a row may be in a state.
+    fn allows(&self, row: usize, state: usize) -> bool {
+        let known = self.labels.get(row).copied().flatten();
+        known.is_none_or(|known| known == state)
+    }
+
+    /// Returns the bounds of q if every row has the state of the last known row of its sequence, or of the next one if
+    /// there is none before.
+    fn carried(&self) -> f64 {
+        let k = self.k;
+        let mut lambda = self.blocks.prior().to_vec();
+        for pair in self.starts.windows(2) {
+            let rows = pair[0]..pair[1];
+            let first = rows.clone().find_map(|row| self.labels[row]);
+            let mut before = None;
+            for row in rows {
+                let state = self.labels[row].or(before).or(first).unwrap_or(0);
+                match before {
+                    None => lambda[state] += 1.0,
+                    Some(before) => lambda[k + before * k + state] += 1.0,
+                }
+                let part = self.parts()[state].clone();
+                self.emissions.add(row, 1.0, &mut lambda[part]);
+                before = Some(state);
+            }
+        }
+        let memory = Vec::new();
+        untempered_bound(self, &VectorGlobals { lambda, memory })
+    }
+
+    /// Replaces the start of every state with known rows by the mean of these rows and of all rows.
+    fn start_at_labels(&self, share: f64, lambda: &mut [f64]) {
+        for (state, part) in self.parts().into_iter().enumerate() {
+            let of = |row: &usize| self.labels.get(*row).copied().flatten() == Some(state);
+            let rows: Vec<usize> = (0..self.labels.len()).filter(of).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let here = &mut lambda[part.clone()];
+            here.copy_from_slice(&self.blocks.prior()[part]);
+            let all = self.emissions.points() as f64;
+            self.emissions.add_all(0.5 * share / all, here);
+            let weight = 0.5 * share / rows.len() as f64;
+            rows.iter()
+                .for_each(|row| self.emissions.add(*row, weight, here));
+        }
     }
 
     /// Returns the number of states k of chains whose natural parameters are `lambda`. λ has k + k² + k · (parameters
@@ -206,9 +272,15 @@ impl<C: Components> HiddenMarkov<C> {
     pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
         let k = self.k;
         let (first, last) = (self.starts[point], self.starts[point + 1]);
-        let emission = |t: usize, i: usize| {
-            let t = first + t;
-            self.emissions.log_density(self.state(expected, i), t)
+        let mut unused = Vec::new();
+        let mut emission = |t: usize, i: usize| {
+            if !self.allows(first + t, i) {
+                return f64::NEG_INFINITY;
+            }
+            unused.clear();
+            self.emitted(self.state(expected, i), first + t, 1.0, &mut unused)
+                .0
+                .log_integral
         };
         let steps = last - first;
         // The previous state on the best path to each state, with one row per step.
@@ -239,6 +311,38 @@ impl<C: Components> HiddenMarkov<C> {
         path
     }
 
+    /// Returns the natural parameters of the marginal distribution of a state's emissions (see
+    /// [`Components::marginal`]).
+    pub fn marginal(&self, lambda: &[f64], k: usize) -> Vec<f64> {
+        let all = &lambda[self.k + self.k * self.k..];
+        self.emissions.marginal(all, self.width, k)
+    }
+
+    /// Integrates out the latent and missing values of a row given its state. Appends their expected statistics to
+    /// `statistics`, and returns whether there are such values.
+    fn emitted(
+        &self,
+        t: &[f64],
+        row: usize,
+        inverse: f64,
+        statistics: &mut Vec<f64>,
+    ) -> (Completed, bool) {
+        match self.emissions.complete(t, row, inverse, statistics) {
+            Some(completed) => (completed, true),
+            None => {
+                let energy = self.emissions.log_density(t, row);
+                let log_integral = inverse * energy;
+                (
+                    Completed {
+                        log_integral,
+                        energy,
+                    },
+                    false,
+                )
+            }
+        }
+    }
+
     /// Returns the part of λ or t that belongs to a state's emissions.
     pub fn state<'a>(&self, vector: &'a [f64], k: usize) -> &'a [f64] {
         let start = self.k + self.k * self.k + k * self.width;
@@ -266,6 +370,11 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     }
 
     fn plain(&self) -> Option<Plain> {
+        if self.labels.iter().any(Option::is_some) {
+            let bound = self.carried();
+            let within = bound;
+            return Some(Plain { bound, within });
+        }
         let concentration = self.blocks.prior()[0];
         let starts = self.starts.clone();
         let one = HiddenMarkov::new(&self.emissions, starts, 1, concentration).ok()?;
@@ -292,7 +401,8 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
             row.iter_mut().for_each(|x| *x += 0.5 * share / k as f64);
             row[i] += 0.5 * share;
         }
-        lambda[k + k * k..].copy_from_slice(&seeded(&self.emissions, k, stream));
+        lambda[k + k * k..].copy_from_slice(&seeded(&self.emissions, k, &[], stream));
+        self.start_at_labels(share, &mut lambda);
         lambda
     }
 
@@ -307,6 +417,10 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()
     }
 
+    fn own_parameters(&self) -> usize {
+        self.emissions.own(self.width)
+    }
+
     fn local(
         &self,
         expected: &[f64],
@@ -319,6 +433,10 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         let (first, last) = (self.starts[point], self.starts[point + 1]);
         let steps = last - first;
         scratch.clear(steps, k);
+        scratch.expected.clear();
+        scratch.expected.extend_from_slice(expected);
+        scratch.inverse = inverse;
+        let mut unused = Vec::new();
         let (log_first, rest) = expected.split_at(k);
         let log_next = &rest[..k * k];
         let begin: Vec<f64> = log_first.iter().map(|x| (inverse * x).exp()).collect();
@@ -326,17 +444,18 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         let mut log_z = 0.0;
         for t in 0..steps {
             let emission = &mut scratch.emission[t * k..(t + 1) * k];
-            for (i, e) in emission.iter_mut().enumerate() {
-                *e = self
-                    .emissions
-                    .log_density(self.state(expected, i), first + t);
-            }
-            let largest = emission.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            log_z += inverse * largest;
             let weight = &mut scratch.weight[t * k..(t + 1) * k];
-            for (w, e) in weight.iter_mut().zip(emission.iter()) {
-                *w = (inverse * (e - largest)).exp();
+            for (i, (e, w)) in emission.iter_mut().zip(weight.iter_mut()).enumerate() {
+                unused.clear();
+                let own = self.state(expected, i);
+                let found = self.emitted(own, first + t, inverse, &mut unused).0;
+                (*e, *w) = (found.energy, found.log_integral);
             }
+            let forbidden = (0..k).filter(|i| !self.allows(first + t, *i));
+            forbidden.for_each(|i| weight[i] = f64::NEG_INFINITY);
+            let largest = weight.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            log_z += largest;
+            weight.iter_mut().for_each(|w| *w = (*w - largest).exp());
         }
         log_z += scratch.forward(&begin, &next);
         scratch.backward(&next);
@@ -364,11 +483,24 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         for (o, q) in out[k..].iter_mut().zip(&scratch.transitions) {
             *o += weight * q;
         }
+        // The statistics of latent values are computed again, because those of all steps and states may need much memory.
+        let mut statistics = Vec::new();
         for (t, row) in scratch.states.chunks_exact(k).enumerate() {
             for (i, q) in row.iter().enumerate() {
                 let start = k + k * k + i * self.width;
-                self.emissions
-                    .add(first + t, weight * q, &mut out[start..start + self.width]);
+                let here = &mut out[start..start + self.width];
+                statistics.clear();
+                let own = self.state(&scratch.expected, i);
+                let completed =
+                    self.emissions
+                        .complete(own, first + t, scratch.inverse, &mut statistics);
+                match completed {
+                    None => self.emissions.add(first + t, weight * q, here),
+                    Some(_) => here
+                        .iter_mut()
+                        .zip(&statistics)
+                        .for_each(|(o, s)| *o += weight * q * s),
+                }
             }
         }
     }

@@ -3,7 +3,8 @@
 use jensen_math::rng::Stream;
 
 use crate::family::ExponentialFamily;
-use crate::models::mixture::{Components, looked_at};
+use crate::models::components::Components;
+use crate::models::seeding::looked_at;
 use crate::pointwise::start_stream;
 use crate::shards::PointShards;
 
@@ -67,6 +68,18 @@ impl<C: Components> Components for Sampled<'_, C> {
 
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
         self.sample.prior()
+    }
+
+    fn priors(&self, count: usize) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        self.sample.priors(count)
+    }
+
+    fn marginal(&self, all: &[f64], width: usize, k: usize) -> Vec<f64> {
+        self.sample.marginal(all, width, k)
+    }
+
+    fn own(&self, width: usize) -> usize {
+        self.sample.own(width)
     }
 
     fn log_density(&self, t: &[f64], point: usize) -> f64 {

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::family::ExponentialFamily;
-use crate::models::mixture::{Completed, Components, predictive};
+use crate::models::components::{Completed, Components};
+use crate::models::predictive::predictive;
 
 /// Components of several kinds over the same rows. Each kind has its own columns.
 pub struct SeveralKinds {
@@ -63,6 +64,11 @@ impl Components for SeveralKinds {
         self.kinds.iter().flat_map(|kind| kind.prior()).collect()
     }
 
+    fn own(&self, _width: usize) -> usize {
+        let pairs = self.kinds.iter().zip(&self.ranges);
+        pairs.map(|(kind, range)| kind.own(range.len())).sum()
+    }
+
     fn log_density(&self, t: &[f64], point: usize) -> f64 {
         let terms = self.each(t);
         terms.map(|(kind, t)| kind.log_density(t, point)).sum()
@@ -118,6 +124,10 @@ impl Components for SeveralKinds {
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64 {
         let terms = self.each(t);
         terms.map(|(kind, t)| kind.log_power(t, size, s)).sum()
+    }
+
+    fn log_scale(&self, point: usize) -> f64 {
+        self.kinds.iter().map(|kind| kind.log_scale(point)).sum()
     }
 
     fn log_jacobian(&self) -> f64 {

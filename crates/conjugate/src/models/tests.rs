@@ -15,9 +15,20 @@ use crate::temper::{GlobalTempering, Length, LocalTempering, Temper};
 
 mod cooling;
 mod kinds;
+mod labels;
 mod missing;
+mod process;
+mod scaled;
+mod shapes;
 
 use kinds::kinds;
+
+const SHAPES: [Covariance; 4] = [
+    Covariance::Full,
+    Covariance::Tied,
+    Covariance::Diagonal,
+    Covariance::Spherical,
+];
 
 fn stream(lane: u64) -> Stream {
     Stream::new(9, Purpose::new("test of models"), 0, lane)
@@ -130,7 +141,7 @@ fn exact_locally<M: ConjugateModel>(model: &M, point: usize, joint: impl Fn(&[f6
 
 #[test]
 fn local_steps_equal_enumeration() {
-    for covariance in [Covariance::Full, Covariance::Diagonal] {
+    for covariance in SHAPES {
         let model = Mixture::new(Gaussians::new(covariance, 2, plane(12)), 3, 1.0);
         exact_locally(&model, 4, |t| {
             (0..3)
@@ -188,7 +199,7 @@ fn statistics_give_the_energy<M: ConjugateModel>(model: &M, constant: impl Fn(us
 #[test]
 fn energies_are_linear_in_the_statistics() {
     let plane_constant = -(2.0 * std::f64::consts::PI).ln();
-    for covariance in [Covariance::Full, Covariance::Diagonal] {
+    for covariance in SHAPES {
         let model = Mixture::new(Gaussians::new(covariance, 2, plane(12)), 3, 1.0);
         statistics_give_the_energy(&model, |_| plane_constant);
     }
@@ -279,7 +290,7 @@ fn model_row(model: &FactorialMixture, point: usize) -> Vec<f64> {
 fn normalisers_equal_quadrature_and_enumeration() {
     // One real dimension is integrated by the trapezoidal rule over a wide grid.
     let data: Vec<f64> = plane(10).into_iter().step_by(2).collect();
-    for covariance in [Covariance::Full, Covariance::Diagonal] {
+    for covariance in SHAPES {
         let model = Mixture::new(Gaussians::new(covariance, 1, data.clone()), 2, 1.0);
         let t = model
             .blocks()
@@ -415,16 +426,10 @@ fn monotone<M: ConjugateModel>(model: &M) {
 
 #[test]
 fn batch_ascent_never_falls() {
-    monotone(&Mixture::new(
-        Gaussians::new(Covariance::Full, 2, plane(60)),
-        4,
-        1.0,
-    ));
-    monotone(&Mixture::new(
-        Gaussians::new(Covariance::Diagonal, 2, plane(60)),
-        4,
-        1.0,
-    ));
+    for covariance in SHAPES {
+        let gaussians = Gaussians::new(covariance, 2, plane(60));
+        monotone(&Mixture::new(gaussians, 4, 1.0));
+    }
     monotone(&Mixture::new(Bernoullis::new(5, bits(50, 5)), 3, 1.0));
     monotone(&Mixture::new(
         Multinomials::new(4, 0.5, counts(40, 4)),

@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{Components, GaussianPrior, HiddenMarkov};
+use jensen_conjugate::models::{Components, Covariance, GaussianPrior, HiddenMarkov};
 use jensen_data::{Cells, Column, Table};
 use jensen_math::special::lgamma;
 use serde::{Deserialize, Serialize};
 
 use super::explained::{Explained, explain_by};
-use super::job::{PointJob, cell, one_part, starts};
+use super::job::{Beside, PointJob, cell, one_part, starts};
 use super::kinds::Kinds;
 use super::mixture::{PointsFit, bernoullis, multinomials, spread};
+use super::request::check_latent;
 use super::{
-    Chain, ColumnKind, CovarianceShape, Described, Emission, Globals, Kind, Parts, PointRequest,
-    Points,
+    Chain, ColumnKind, CovarianceShape, Described, Emission, Globals, Kind, Labels, Parts,
+    PointRequest, Points,
 };
 use crate::Error;
 #[cfg(feature = "clap")]
@@ -51,14 +52,21 @@ pub struct ChainsRequest {
         arg(long, value_name = "COLUMN", help_heading = "Model")
     )]
     pub sequence: Option<String>,
+    /// The column with known states: whole numbers from 1, or words; empty cells are unknown states
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
     /// Density of an emission [default: gaussian]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub emissions: Option<Kind>,
-    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical; all columns are then independent
-    /// given the state
+    /// Columns of another kind, each NAME=gaussian, student-t, poisson, negative-binomial, bernoulli or categorical; all
+    /// columns are then independent given the state
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -126,17 +134,30 @@ impl ChainsRequest {
                  on the sizes of all rows: use --temper anneal=50",
             ));
         }
+        if self.labels.is_some() && !annealed {
+            return Err(Error::setting(
+                "Jensen cannot infer temperatures of chains with known states: use --temper anneal=50",
+            ));
+        }
+        if self.labels.is_some() && self.labels == self.sequence {
+            return Err(Error::setting(
+                "--labels and --sequence need different columns",
+            ));
+        }
         if self.sizes().most() > STATES {
             return Err(Error::Setting(format!(
                 "--states takes at most {STATES} states"
             )));
         }
         let some = |kind| self.kind() == kind || self.columns.iter().any(|c| c.kind == kind);
+        if some(Kind::StudentT) || some(Kind::NegativeBinomial) {
+            check_latent(points)?;
+        }
         for (name, given, fits) in [
             (
                 "--standardise",
                 self.standardise.is_some(),
-                some(Kind::Gaussian),
+                some(Kind::Gaussian) || some(Kind::StudentT),
             ),
             (
                 "--covariance",
@@ -173,6 +194,27 @@ pub struct Sequences {
 }
 
 impl Sequences {
+    /// Groups the rows of a table by the values of `column`. If `column` is `None`, all rows form a single sequence.
+    /// The sequences are sorted by their first rows. The column `labels` contains known states.
+    ///
+    /// # Errors
+    /// Fails if a known state is not a word or a whole number of at least 1. Also returns the errors of
+    /// [`of_table`](Self::of_table).
+    pub fn of_labelled(
+        table: &Table,
+        column: Option<&str>,
+        labels: &str,
+        request: &PointRequest,
+    ) -> Result<Self, Error> {
+        let known = Labels::of_column(table, labels)?;
+        let mut sequences = Self::of_table(&without(table, labels)?, column, request)?;
+        let states = sequences.rows.iter().map(|row| known.states[*row]);
+        let states: Vec<Option<usize>> = states.collect();
+        sequences.points.digest += &format!(" {states:?}");
+        sequences.points.labels = Labels { states, ..known };
+        Ok(sequences)
+    }
+
     /// Groups the rows of a table by the values of `column`. If `column` is `None`, all rows form a single sequence.
     /// The sequences are sorted by their first rows.
     ///
@@ -245,6 +287,22 @@ impl Sequences {
     }
 }
 
+/// Returns a table without one of its columns.
+///
+/// # Errors
+/// Fails if no column is left.
+pub fn without(table: &Table, column: &str) -> Result<Table, Error> {
+    let columns = table.columns().iter().filter(|c| c.name != column);
+    let columns: Vec<Column> = columns.cloned().collect();
+    if columns.is_empty() {
+        return Err(Error::Input(format!(
+            "`{}` has no column besides `{column}`",
+            table.source()
+        )));
+    }
+    Ok(Table::new(table.source(), columns)?)
+}
+
 /// The maximum number of states. The number of transition probabilities is the square of the number of states.
 const STATES: u64 = 10_000;
 
@@ -256,8 +314,8 @@ fn smoothing(request: &ChainsRequest) -> f64 {
 
 fn shape(request: &ChainsRequest, points: &Points) -> Result<CovarianceShape, Error> {
     let shape = request.covariance.unwrap_or_default();
-    if shape == CovarianceShape::Full {
-        points.check_complete("missing values need --covariance diagonal")?;
+    if Covariance::from(shape).is_matrix() {
+        points.check_complete("missing values need --covariance diagonal or spherical")?;
     }
     Ok(shape)
 }
@@ -281,7 +339,9 @@ fn model<C: Components>(
         )));
     }
     let concentration = request.concentration.unwrap_or(1.0);
-    HiddenMarkov::new(emissions, starts, states, concentration).map_err(Error::Input)
+    let model = HiddenMarkov::new(emissions, starts, states, concentration);
+    let labelled = model.and_then(|model| model.with_labels(points.labels.states.clone()));
+    labelled.map_err(Error::Input)
 }
 
 /// Fits hidden Markov models to rows that are sorted by sequence. The sequence with index i consists of `lengths[i]`
@@ -299,11 +359,22 @@ pub fn fit_chains(
     request.check()?;
     let most = request.sizes().most();
     points.check_columns()?;
+    points.check_unweighted()?;
     points.check_heat(&request.points)?;
     if most > points.count() as u64 {
         return Err(Error::Input(format!(
             "{most} states are too many for {} rows: use fewer",
             points.count()
+        )));
+    }
+    let highest = points.labels.states.iter().flatten().max();
+    let least = request.sizes().all().next().unwrap_or(1);
+    if let Some(highest) = highest.filter(|highest| **highest as u64 >= least) {
+        return Err(Error::Input(format!(
+            "`{}` has the known state {}, but --states allows {}: use more states",
+            points.source,
+            highest + 1,
+            least
         )));
     }
     let standardise = request.standardise.unwrap_or_default();
@@ -318,7 +389,8 @@ pub fn fit_chains(
     if request.several_kinds() {
         let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
         let prior = GaussianPrior::default();
-        let emissions = kinds.components(points, &points.train, smoothing(request), prior)?;
+        let emissions =
+            kinds.components(points, (&points.train, &[]), smoothing(request), prior)?;
         let data = Data {
             levels: &kinds.levels,
             ..data(&kinds.units)
@@ -344,7 +416,11 @@ pub fn fit_chains(
                 proportions: c.proportions(lambda),
             })
         }
-        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+        Kind::Gaussian
+        | Kind::StudentT
+        | Kind::Poisson
+        | Kind::NegativeBinomial
+        | Kind::Categorical => {
             let units = points.units(standardise)?;
             let (shape, prior) = (shape(request, points)?, GaussianPrior::default());
             let size = (most, request.points.seed(), around.memory_limit);
@@ -383,10 +459,14 @@ impl Data<'_> {
         let models: Vec<HiddenMarkov<&C>> = sizes
             .map(|k| model(request, points, lengths, emissions, k as usize))
             .collect::<Result<_, _>>()?;
-        // The K states have K! equivalent labellings, and q covers only one of them.
+        // K states without known rows have K! equivalent labellings, and q covers only one of them.
+        let known = points.labels.count();
         let credited: Vec<(&HiddenMarkov<&C>, f64)> = models
             .iter()
-            .map(|model| (model, lgamma(model.parts().len() as f64 + 1.0)))
+            .map(|model| {
+                let free = model.parts().len() - known;
+                (model, lgamma(free as f64 + 1.0))
+            })
             .collect();
         let job = PointJob {
             command: HMM,
@@ -395,7 +475,16 @@ impl Data<'_> {
             candidates: starts(&request.points, &credited)?,
             points,
             units,
-            plain: &|size| one_part(&models[size], "state", "--states"),
+            plain: &|size| {
+                let beside = one_part(&models[size], "state", "--states")?;
+                Some(match known {
+                    0 => beside,
+                    _ => Beside {
+                        model: "every row in the last known state".to_owned(),
+                        ..beside
+                    },
+                })
+            },
             elsewhere: None,
             score: &|_, _| None,
             doubt: &|_, _| None,
@@ -403,13 +492,17 @@ impl Data<'_> {
                 let model = &models[size];
                 let k = model.parts().len();
                 let emissions: Vec<Emission> = (0..k)
-                    .map(|i| emission(model.emissions(), model.state(lambda, i)))
+                    .map(|i| emission(model.emissions(), &model.marginal(lambda, i)))
                     .collect();
                 let transitions = model.transitions(lambda);
                 let heads = ["state".to_owned(), "stays".to_owned()].into_iter();
                 let rows = emissions.iter().enumerate().map(|(i, emission)| {
                     let cells = emission.values().iter().map(|x| cell(*x));
-                    let first = [(i + 1).to_string(), cell(transitions[i * k + i])];
+                    let number = match points.labels.names.get(i) {
+                        Some(name) => format!("{} ({name})", i + 1),
+                        None => (i + 1).to_string(),
+                    };
+                    let first = [number, cell(transitions[i * k + i])];
                     first.into_iter().chain(cells).collect()
                 });
                 let kept = Globals {
@@ -419,6 +512,7 @@ impl Data<'_> {
                 };
                 Described {
                     rows: "state",
+                    occupied: None,
                     approximation: Some(kept.encode(model.name())),
                     order: (0..k).collect(),
                     table: (
@@ -430,6 +524,7 @@ impl Data<'_> {
                         initial: model.initial(lambda),
                         transitions: transitions.chunks_exact(k).map(<[f64]>::to_vec).collect(),
                         emissions,
+                        labels: points.labels.names.clone(),
                     }),
                 }
             },
@@ -473,7 +568,8 @@ pub fn decode_chains(
         let (kind, columns) = (request.kind(), &request.columns);
         let kinds = Kinds::stored(&points.names, kind, columns, units, levels)?;
         let prior = GaussianPrior::default();
-        let emissions = kinds.components(points, &points.train, smoothing(request), prior)?;
+        let emissions =
+            kinds.components(points, (&points.train, &[]), smoothing(request), prior)?;
         return decode(request, points, lengths, &emissions, lambda);
     }
     match request.kind() {
@@ -485,7 +581,11 @@ pub fn decode_chains(
             let emissions = multinomials(smoothing(request), points, &points.train)?;
             decode(request, points, lengths, &emissions, lambda)
         }
-        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+        Kind::Gaussian
+        | Kind::StudentT
+        | Kind::Poisson
+        | Kind::NegativeBinomial
+        | Kind::Categorical => {
             let shape = shape(request, points)?;
             let emissions = points.gaussians(shape, units, GaussianPrior::default());
             decode(request, points, lengths, &emissions, lambda)

@@ -121,6 +121,7 @@ pub fn explain_factors(
     points: &Points,
 ) -> Result<Explained, Error> {
     points.check_complete(COMPLETE)?;
+    points.check_unweighted()?;
     explain(
         &model(request, points.dim(), &points.train)?,
         &globals.lambda,
@@ -138,6 +139,7 @@ pub fn fit_factors(
 ) -> Result<PointsFit, Error> {
     points.check_size(request.image)?;
     points.check_complete(COMPLETE)?;
+    points.check_unweighted()?;
     let dim = points.dim();
     let request = &scaled(request, points);
     let model = model(request, dim, &points.train)?;
@@ -171,6 +173,7 @@ pub fn fit_factors(
                 std::iter::once((i + 1).to_string()).chain(cells).collect()
             });
             Described {
+                occupied: None,
                 rows: "factor",
                 approximation: None,
                 order: (0..factors.len() / dim).collect(),

@@ -5,7 +5,7 @@
 //! of the rows for the starting points.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jensen_conjugate::models::{Components, Sampled, sample};
 use jensen_conjugate::shards::{Ask, Part, PointShards};
@@ -15,6 +15,7 @@ use jensen_run::{Store, StoreError, tree_sum};
 
 use super::mixture::{Fitting, PointsFit, bernoulli, fit, gaussian, multinomial};
 use super::shards::{PointPlan, Rows, ShardSurvey, What, survey_of};
+use super::table::Labels;
 use super::{Component, MixtureRequest, Points};
 use crate::Error;
 use crate::job::Around;
@@ -307,6 +308,11 @@ pub fn fit_mixture_files(
              or remove --columns",
         ));
     }
+    if request.weights.is_some() {
+        return Err(Error::setting(
+            "rows of several files cannot have weights: fit one table, or remove --weights",
+        ));
+    }
     let mut plan = PointPlan {
         request: request.clone(),
         columns: Vec::new(),
@@ -335,6 +341,9 @@ pub fn fit_mixture_files(
         digest: survey.digest,
         missing: None,
         elsewhere: Some(count),
+        weights: Arc::default(),
+        labels: Labels::default(),
+        heldout_weights: Vec::new(),
     };
     let rows = Rows::of(request, points.clone(), &survey.columns)?.with_correlation(&points);
     let files = &files;

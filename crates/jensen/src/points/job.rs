@@ -79,6 +79,8 @@ pub struct Described {
     pub parts: Parts,
     /// The noun for the object that each row of the table describes, such as `component`.
     pub rows: &'static str,
+    /// The number of parts that hold points, if the model leaves parts empty. The table lists only these parts.
+    pub occupied: Option<u64>,
     /// The headers of the columns, and the rows of the table.
     pub table: (Vec<String>, Vec<Vec<String>>),
     /// The indices of the parts of the model, in the order in which the table lists them.
@@ -282,10 +284,17 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
     }
 
     fn remarks(&self, made: &Made) -> Vec<String> {
-        let Some((chosen, ended)) = &made.candidates else {
-            return Vec::new();
-        };
         let mut remarks = Vec::new();
+        let described = &made.described;
+        if described.occupied == Some(described.order.len() as u64) {
+            remarks.push(format!(
+                "no {} is empty, so a larger number may be better",
+                described.rows
+            ));
+        }
+        let Some((chosen, ended)) = &made.candidates else {
+            return remarks;
+        };
         let starts = self.starts();
         let size = self.size(*chosen);
         let same = ended.iter().skip(size * starts).take(starts);
@@ -454,6 +463,7 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             columns: self.points.names.clone(),
             parts: described.parts.clone(),
+            occupied: described.occupied,
             gain: fit.gain.and_then(finite),
             candidates: candidates.as_ref().map(|(chosen, ended)| {
                 let rows = ended.iter().zip(&self.candidates).enumerate();

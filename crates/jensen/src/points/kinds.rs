@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use jensen_conjugate::models::{
-    Bernoullis, Categoricals, Covariance, GaussianPrior, Gaussians, Poissons, SeveralKinds,
+    Bernoullis, Categoricals, Covariance, GaussianPrior, Gaussians, Poissons, Scaled, SeveralKinds,
 };
+use jensen_math::sum::ColumnMoments;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Points};
@@ -48,8 +49,10 @@ impl FromStr for ColumnKind {
 }
 
 /// The kinds that the values of a single column can have, in the order in which models list them.
-const COLUMN_KINDS: [(&str, Kind); 4] = [
+const COLUMN_KINDS: [(&str, Kind); 6] = [
     ("gaussian", Kind::Gaussian),
+    ("student-t", Kind::StudentT),
+    ("negative-binomial", Kind::NegativeBinomial),
     ("poisson", Kind::Poisson),
     ("bernoulli", Kind::Bernoulli),
     ("categorical", Kind::Categorical),
@@ -102,6 +105,22 @@ pub enum ColumnDistribution {
         /// The variance.
         variance: f64,
     },
+    /// Student's t distribution, for a column that contains real numbers with heavy tails.
+    Student {
+        /// The location, which is the mean if there are more than one degrees of freedom.
+        mean: f64,
+        /// The scale.
+        scale: f64,
+        /// The geometric mean of the degrees of freedom.
+        degrees_of_freedom: f64,
+    },
+    /// A negative binomial distribution, for a column that contains counts. Its variance is rate + rate²/shape.
+    NegativeBinomial {
+        /// The expected count.
+        rate: f64,
+        /// The geometric mean of the shape.
+        shape: f64,
+    },
     /// A Poisson distribution, for a column that contains counts.
     Poisson {
         /// The expected count.
@@ -127,6 +146,8 @@ impl ColumnDistribution {
     pub fn value(&self) -> f64 {
         match self {
             Self::Gaussian { mean: x, .. }
+            | Self::Student { mean: x, .. }
+            | Self::NegativeBinomial { rate: x, .. }
             | Self::Poisson { rate: x }
             | Self::Bernoulli { probability: x } => *x,
             Self::Categorical {
@@ -156,7 +177,13 @@ const LEVELS: usize = 1000;
 
 impl Kinds {
     pub(super) fn asked(kind: Kind, columns: &[ColumnKind]) -> bool {
-        !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
+        let single = [
+            Kind::Poisson,
+            Kind::Categorical,
+            Kind::StudentT,
+            Kind::NegativeBinomial,
+        ];
+        !columns.is_empty() || single.contains(&kind)
     }
 
     /// Determines the kinds of all columns from the training rows. `kind` applies to the columns that are not in
@@ -168,8 +195,9 @@ impl Kinds {
         asked: Standardise,
     ) -> Result<Self, Error> {
         let kinds = kinds(&points.names, kind, columns)?;
-        let real: Vec<bool> = kinds.iter().map(|kind| *kind == Kind::Gaussian).collect();
-        let units = Units::of_some(points.dim(), &points.train, asked, &real);
+        let is_real = |kind: &Kind| matches!(kind, Kind::Gaussian | Kind::StudentT);
+        let real: Vec<bool> = kinds.iter().map(is_real).collect();
+        let units = Units::of_some(points.dim(), &points.train, &points.weights, asked, &real);
         let units = units.map_err(|error| Error::Input(format!("`{}`: {error}", points.source)))?;
         let categorical = (0..kinds.len()).filter(|column| kinds[*column] == Kind::Categorical);
         let levels = categorical.map(|column| {
@@ -223,11 +251,12 @@ impl Kinds {
             .filter(|(_, positions)| !positions.is_empty())
     }
 
-    /// Returns the mixture components for rows of the data, or an error if a value is outside the domain of its column.
+    /// Returns the mixture components for rows of the data and the weights of the rows, or an error if a value is outside
+    /// the domain of its column.
     pub(super) fn components(
         &self,
         points: &Points,
-        rows: &[f64],
+        (rows, weights): (&[f64], &[f64]),
         smoothing: f64,
         prior: GaussianPrior,
     ) -> Result<SeveralKinds, Error> {
@@ -248,13 +277,27 @@ impl Kinds {
                 ))
             };
             all.push(match kind {
-                Kind::Poisson => {
+                Kind::Poisson | Kind::NegativeBinomial => {
                     let counts: Vec<f64> = gathered.collect();
                     let wrong = |x: &f64| *x < 0.0 || (!x.is_nan() && x.fract() != 0.0);
                     if let Some(at) = counts.iter().position(wrong) {
-                        return Err(refuse(at, counts[at], "but Poisson columns need counts"));
+                        let name = match kind {
+                            Kind::Poisson => "but Poisson columns need counts",
+                            _ => "but negative binomial columns need counts",
+                        };
+                        return Err(refuse(at, counts[at], name));
                     }
-                    Box::new(Poissons::new(dim, counts))
+                    let columns = ColumnMoments::weighted(dim, &counts, weights);
+                    match kind {
+                        Kind::Poisson => Box::new(Poissons::with_columns(&columns, counts)),
+                        _ => Box::new(Scaled::negative_binomial(counts, &columns)),
+                    }
+                }
+                Kind::StudentT => {
+                    let own = positions.iter().map(|(_, position)| scales[*position]);
+                    let numbers: Vec<f64> = gathered.collect();
+                    let columns = ColumnMoments::weighted(dim, &numbers, weights);
+                    Box::new(Scaled::student(numbers, &columns, prior, own.collect()))
                 }
                 Kind::Bernoulli => {
                     let bit = |(at, x): (usize, f64)| match x {
@@ -286,8 +329,10 @@ impl Kinds {
                 }
                 Kind::Gaussian | Kind::Multinomial => {
                     let own = positions.iter().map(|(_, position)| scales[*position]);
-                    let gaussians =
-                        Gaussians::with_prior(Covariance::Diagonal, dim, gathered.collect(), prior);
+                    let numbers: Vec<f64> = gathered.collect();
+                    let columns = ColumnMoments::weighted(dim, &numbers, weights);
+                    let shape = Covariance::Diagonal;
+                    let gaussians = Gaussians::with_columns(shape, numbers, &columns, prior);
                     Box::new(gaussians.with_log_scales(own.collect()))
                 }
             });
@@ -304,9 +349,21 @@ impl Kinds {
         let width = self.units.width();
         let (mut means, mut variances) = (vec![0.0; width], vec![0.0; width]);
         let mut distributions: Vec<Option<ColumnDistribution>> = vec![None; names.len()];
+        let mut degrees: Vec<Option<f64>> = vec![None; names.len()];
         for (number, (kind, positions)) in self.present().enumerate() {
             let own = components.of_kind(lambda, number);
             let mut start = 0;
+            let unknown = vec![ColumnMoments::default(); positions.len()];
+            let latent = match kind {
+                Kind::StudentT => {
+                    let (prior, scales) = (GaussianPrior::default(), vec![0.0; positions.len()]);
+                    Scaled::student(Vec::new(), &unknown, prior, scales).described(own)
+                }
+                Kind::NegativeBinomial => {
+                    Scaled::negative_binomial(Vec::new(), &unknown).described(own)
+                }
+                _ => Vec::new(),
+            };
             for (at, &(column, position)) in positions.iter().enumerate() {
                 distributions[column] = match kind {
                     Kind::Poisson => Some(ColumnDistribution::Poisson {
@@ -325,6 +382,15 @@ impl Kinds {
                             probabilities: counts.iter().map(|x| x / total).collect(),
                         })
                     }
+                    Kind::NegativeBinomial => Some(ColumnDistribution::NegativeBinomial {
+                        rate: latent[at][0],
+                        shape: latent[at][2],
+                    }),
+                    Kind::StudentT => {
+                        (means[position], variances[position]) = (latent[at][0], latent[at][1]);
+                        degrees[column] = Some(latent[at][2]);
+                        None
+                    }
                     Kind::Gaussian | Kind::Multinomial => {
                         let l = &own[4 * at..4 * at + 4];
                         means[position] = l[0] / l[1];
@@ -342,9 +408,16 @@ impl Kinds {
         parts
             .map(|(column, (name, distributions))| ColumnPart {
                 column: name.clone(),
-                distribution: distributions.unwrap_or(ColumnDistribution::Gaussian {
-                    mean: means[column],
-                    variance: variances[column],
+                distribution: distributions.unwrap_or(match degrees[column] {
+                    Some(degrees_of_freedom) => ColumnDistribution::Student {
+                        mean: means[column],
+                        scale: variances[column].sqrt(),
+                        degrees_of_freedom,
+                    },
+                    None => ColumnDistribution::Gaussian {
+                        mean: means[column],
+                        variance: variances[column],
+                    },
                 }),
             })
             .collect()
@@ -377,7 +450,14 @@ mod tests {
 
     #[test]
     fn kinds_of_columns_are_read_and_written() {
-        for text in ["a=poisson", "x=y=categorical", "b=gaussian", "c=bernoulli"] {
+        for text in [
+            "a=poisson",
+            "x=y=categorical",
+            "b=gaussian",
+            "c=bernoulli",
+            "d=student-t",
+            "e=negative-binomial",
+        ] {
             let column: ColumnKind = text.parse().unwrap();
             assert_eq!(column.to_string(), text);
         }

@@ -1,11 +1,9 @@
 //! Mixtures of points that are in memory.
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{
-    Bernoullis, Components, Covariance, Gaussians, Mixture, Multinomials,
-};
+use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
 use jensen_math::special::lgamma;
-use jensen_math::sum::Moments;
+use jensen_math::sum::ColumnMoments;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use super::files::PointFiles;
@@ -13,7 +11,8 @@ use super::job::{Made, PointJob, Score, cell, images, one_part, starts};
 use super::kinds::Kinds;
 use super::model::predicted;
 use super::{
-    Component, Described, Kind, MixtureModel, MixtureRequest, Parts, Picture, Points, PointsSummary,
+    Component, Described, Kind, MixingPrior, MixtureModel, MixtureRequest, Parts, Picture, Points,
+    PointsSummary,
 };
 use crate::Error;
 use crate::job::{Around, carry_out};
@@ -39,12 +38,15 @@ pub fn fit_mixture(
     points.check_columns()?;
     request.check()?;
     points.check_heat(&request.points)?;
-    let concentration = request.concentration();
     if request.several_kinds() {
         return fit_kinds(request, points, around);
     }
     match request.kind() {
-        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+        Kind::Gaussian
+        | Kind::StudentT
+        | Kind::Poisson
+        | Kind::NegativeBinomial
+        | Kind::Categorical => {
             let shape = request.covariance.unwrap_or_default();
             let units = points.units(request.standardise.unwrap_or_default())?;
             let size = (
@@ -54,8 +56,7 @@ pub fn fit_mixture(
             );
             let train = points.gaussians_to_fit(shape, &units, request.prior(), size)?;
             let heldout = train.with_data(units.rows(&points.heldout));
-            let score =
-                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let score = |k, lambda: &[f64]| score(points, &request.mixture(&heldout, k), lambda);
             let component = |lambda: &[f64], weight| gaussian(&train, &units, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
             let data = Fitting::here(points, &units);
@@ -64,8 +65,7 @@ pub fn fit_mixture(
         Kind::Bernoulli => {
             let train = bernoullis(request.smoothing(), points, &points.train)?;
             let heldout = bernoullis(request.smoothing(), points, &points.heldout)?;
-            let score =
-                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let score = |k, lambda: &[f64]| score(points, &request.mixture(&heldout, k), lambda);
             let component = |lambda: &[f64], weight| bernoulli(&train, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
             let units = Units::as_they_are(points.dim());
@@ -75,8 +75,7 @@ pub fn fit_mixture(
         Kind::Multinomial => {
             let train = multinomials(request.smoothing(), points, &points.train)?;
             let heldout = multinomials(request.smoothing(), points, &points.heldout)?;
-            let score =
-                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let score = |k, lambda: &[f64]| score(points, &request.mixture(&heldout, k), lambda);
             let component = |lambda: &[f64], weight| multinomial(&train, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
             let units = Units::as_they_are(points.dim());
@@ -91,12 +90,12 @@ fn fit_kinds(
     points: &Points,
     around: Around<'_>,
 ) -> Result<PointsFit, Error> {
-    let concentration = request.concentration();
     let standardise = request.standardise.unwrap_or_default();
     let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
-    let of = |rows: &[f64]| kinds.components(points, rows, request.smoothing(), request.prior());
-    let (train, heldout) = (of(&points.train)?, of(&points.heldout)?);
-    let score = |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+    let of = |rows| kinds.components(points, rows, request.smoothing(), request.prior());
+    let train = of((&points.train, &points.weights))?;
+    let heldout = of((&points.heldout, &points.heldout_weights))?;
+    let score = |k, lambda: &[f64]| score(points, &request.mixture(&heldout, k), lambda);
     let component = |lambda: &[f64], weight| {
         let columns = kinds.described(&points.names, &train, lambda);
         Component::Columns {
@@ -130,9 +129,9 @@ pub(super) fn gaussian(
 /// diagonal.
 pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Vec<f64> {
     let own = gaussians.covariance(lambda);
-    match gaussians.shape() {
-        Covariance::Full => units.covariance_back(&own),
-        Covariance::Diagonal => units.variances_back(&own),
+    match gaussians.shape().is_matrix() {
+        true => units.covariance_back(&own),
+        false => units.variances_back(&own),
     }
 }
 
@@ -187,11 +186,13 @@ pub(super) fn multinomials(
     Ok(Multinomials::new(points.dim(), smoothing, rows.to_vec()))
 }
 
-/// Returns the mean log predictive density of the held-out points and its standard error, in nats.
-fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
+/// Returns the mean log predictive density of the held-out points and its standard error, in nats. A point with weight w
+/// counts as w points.
+fn score<C: Components>(points: &Points, model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)> {
     let logs: Vec<f64> = predicted(model, lambda).ok()?.iter().map(|x| x.1).collect();
-    let moments = Moments::of(&logs);
-    (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
+    let moments = ColumnMoments::weighted(1, &logs, &points.heldout_weights)[0];
+    let spread = moments.squares / (moments.count - 1.0);
+    (moments.count > 0.0).then(|| (moments.mean, (spread / moments.count).sqrt()))
 }
 
 pub(super) struct Fitting<'a> {
@@ -238,14 +239,16 @@ pub(super) fn fit<C: Components>(
             points.count()
         )));
     }
-    let concentration = request.concentration();
     let pairs = sizes.all().zip(trains);
     let models: Vec<Mixture<&C>> = pairs
-        .map(|(k, train)| Mixture::new(*train, k as usize, concentration))
+        .map(|(k, train)| {
+            let mixture = request.mixture(*train, k as usize);
+            mixture.with_weights(&points.weights)
+        })
         .collect();
     let credited: Vec<(&Mixture<&C>, f64)> = models
         .iter()
-        .map(|model| (model, lgamma(model.parts().len() as f64 + 1.0)))
+        .map(|model| (model, credit(request.mixing(), model.parts().len())))
         .collect();
     let job = PointJob {
         command: MIXTURE,
@@ -263,24 +266,34 @@ pub(super) fn fit<C: Components>(
             let k = model.parts().len();
             let weights = model.weights(lambda);
             let mut order: Vec<usize> = (0..k).collect();
-            order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
+            let occupied = match request.mixing() {
+                MixingPrior::Dirichlet => {
+                    order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
+                    None
+                }
+                // The sticks are in descending order of the numbers of points.
+                MixingPrior::Process => {
+                    let counts = model.counts(lambda);
+                    Some(counts.iter().filter(|count| **count >= OCCUPIED).count())
+                }
+            };
             let components: Vec<Component> = order
                 .iter()
-                .map(|&i| component(model.component(lambda, i), weights[i]))
+                .map(|&i| component(&model.marginal(lambda, i), weights[i]))
                 .collect();
             let heads = ["component", "weight"].map(str::to_owned).into_iter();
-            let rows = components
-                .iter()
-                .zip(1..)
-                .map(|(component, row): (_, usize)| {
+            let rows = components.iter().take(occupied.unwrap_or(k)).zip(1..).map(
+                |(component, row): (_, usize)| {
                     let cells = component.values().iter().map(|x| cell(*x));
                     [row.to_string(), cell(component.weight())]
                         .into_iter()
                         .chain(cells)
                         .collect()
-                });
+                },
+            );
             Described {
                 rows: "component",
+                occupied: occupied.map(|count| count as u64),
                 table: (
                     heads.chain(points.names.iter().cloned()).collect(),
                     rows.collect(),
@@ -289,6 +302,7 @@ pub(super) fn fit<C: Components>(
                 approximation: Some(
                     MixtureModel {
                         kind: request.kind(),
+                        mixing: request.mixing(),
                         kinds: request.columns.clone(),
                         levels: levels.to_vec(),
                         covariance: request.covariance.unwrap_or_default(),
@@ -306,6 +320,18 @@ pub(super) fn fit<C: Components>(
     };
     let done = carry_out(job, around)?;
     Ok((done.made.output, done.summary))
+}
+
+/// A component of a process holds points if their expected number is at least this.
+const OCCUPIED: f64 = 0.5;
+
+/// Returns the number of nats that account for modes that differ from the fitted one only by the labels of the
+/// components. The components of a process are ordered by their sizes.
+fn credit(mixing: MixingPrior, components: usize) -> f64 {
+    match mixing {
+        MixingPrior::Dirichlet => lgamma(components as f64 + 1.0),
+        MixingPrior::Process => 0.0,
+    }
 }
 
 fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -> Vec<f64> {

@@ -32,7 +32,9 @@ mod stored;
 mod summary;
 mod table;
 
-pub use chains::{ChainsRequest, HMM, Sequences, decode_chains, explain_chains, fit_chains};
+pub use chains::{
+    ChainsRequest, HMM, Sequences, decode_chains, explain_chains, fit_chains, without,
+};
 pub use explained::Explained;
 pub use factors::{FACTORS, explain_factors, fit_factors};
 pub use files::fit_mixture_files;
@@ -40,8 +42,10 @@ pub use job::{Course, Described, Made, Picture};
 pub use kinds::{ColumnDistribution, ColumnKind, ColumnPart};
 pub use mixture::{MIXTURE, PointsFit, fit_mixture};
 pub use model::MixtureModel;
-pub use request::{CovarianceShape, FactorsRequest, Kind, MixtureRequest, PointRequest};
+pub use request::{
+    CovarianceShape, FactorsRequest, Kind, MixingPrior, MixtureRequest, PointRequest,
+};
 pub use shards::{PointShard, point_step};
 pub use stored::{Globals, stored_globals};
 pub use summary::{CandidateRow, Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
-pub use table::Points;
+pub use table::{Labels, Points};

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::kinds::Kinds;
 use super::mixture::{MIXTURE, bernoullis, multinomials};
-use super::{ColumnKind, CovarianceShape, Explained, Kind, Points};
+use super::{ColumnKind, CovarianceShape, Explained, Kind, MixingPrior, Points};
 use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
@@ -26,6 +26,8 @@ pub struct MixtureModel {
     pub kinds: Vec<ColumnKind>,
     /// The categories of each categorical column, in ascending order.
     pub levels: Vec<Vec<f64>>,
+    /// The prior of the weights.
+    pub mixing: MixingPrior,
     /// The shape of the covariance matrices of Gaussian components.
     pub covariance: CovarianceShape,
     /// The number of components.
@@ -62,6 +64,7 @@ impl MixtureModel {
         state.set("kind", self.kind);
         state.set("kinds", &self.kinds);
         state.set("levels", &self.levels);
+        state.set("mixing", self.mixing);
         state.set("covariance", self.covariance);
         state.set("components", self.components);
         state.set("columns", &self.columns);
@@ -82,6 +85,8 @@ impl MixtureModel {
                 kind: state.get("kind")?,
                 kinds: state.get("kinds")?,
                 levels: state.get("levels")?,
+                // Fits of earlier versions have the default prior.
+                mixing: state.get("mixing").unwrap_or_default(),
                 covariance: state.get("covariance")?,
                 components: state.get("components")?,
                 columns: state.get("columns")?,
@@ -115,10 +120,14 @@ impl MixtureModel {
         if Kinds::asked(self.kind, &self.kinds) {
             let (units, levels) = (&self.units, &self.levels);
             let kinds = Kinds::stored(&self.columns, self.kind, &self.kinds, units, levels)?;
-            return self.explain_by(kinds.components(points, &points.train, 0.5, prior)?);
+            return self.explain_by(kinds.components(points, (&points.train, &[]), 0.5, prior)?);
         }
         match self.kind {
-            Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+            Kind::Gaussian
+            | Kind::StudentT
+            | Kind::Poisson
+            | Kind::NegativeBinomial
+            | Kind::Categorical => {
                 self.explain_by(points.gaussians(self.covariance, &self.units, prior))
             }
             Kind::Bernoulli => self.explain_by(bernoullis(0.5, points, &points.train)?),
@@ -127,7 +136,8 @@ impl MixtureModel {
     }
 
     fn explain_by<C: Components>(&self, components: C) -> Result<Explained, Error> {
-        let model = Mixture::new(components, self.components, 1.0);
+        // Predictions depend on the prior of the weights only by its family.
+        let model = Mixture::with_mixing(components, self.components, self.mixing.with(1.0));
         let (assignments, bounds) = predicted(&model, &self.lambda)?.into_iter().unzip();
         let assignments: Vec<Vec<f64>> = assignments;
         Ok(Explained {

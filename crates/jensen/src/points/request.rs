@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
-use jensen_conjugate::models::{Covariance, GaussianPrior};
+use jensen_conjugate::models::{Components, Covariance, GaussianPrior, Mixing, Mixture};
 use jensen_conjugate::temper::{Length, Temper};
 use serde::{Deserialize, Serialize};
 
@@ -234,8 +234,8 @@ pub struct MixtureRequest {
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub kind: Option<Kind>,
-    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical; all columns are then independent
-    /// given the component
+    /// Columns of another kind, each NAME=gaussian, student-t, poisson, negative-binomial, bernoulli or categorical; all
+    /// columns are then independent given the component
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -247,6 +247,13 @@ pub struct MixtureRequest {
     )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnKind>,
+    /// The column that contains the weight of each row; a row with weight 3 counts as three equal rows
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "COLUMN", help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
     /// Covariance matrices of Gaussian components [default: full]
     #[cfg_attr(
         feature = "clap",
@@ -261,7 +268,15 @@ pub struct MixtureRequest {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standardise: Option<Standardise>,
-    /// Dirichlet parameter of the weights [default: 1]
+    /// Prior of the components' weights; with process, --components is the largest number of components, and components
+    /// without points are left empty [default: dirichlet]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "PRIOR", value_enum, help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixing: Option<MixingPrior>,
+    /// Dirichlet parameter of the weights, or concentration of the process [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub concentration: Option<f64>,
     /// Weight, in points, of the prior mean of Gaussian components, which is the mean of the data [default: 0.1]
@@ -302,8 +317,14 @@ impl MixtureRequest {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    pub(super) fn concentration(&self) -> f64 {
-        self.concentration.unwrap_or(1.0)
+    pub(super) fn mixing(&self) -> MixingPrior {
+        self.mixing.unwrap_or_default()
+    }
+
+    /// Returns a mixture of `count` components with the requested prior of the weights.
+    pub(super) fn mixture<C: Components>(&self, components: C, count: usize) -> Mixture<C> {
+        let concentration = self.concentration.unwrap_or(1.0);
+        Mixture::with_mixing(components, count, self.mixing().with(concentration))
     }
 
     /// Returns the parameter of the Dirichlet prior for multinomial components, or of the Beta prior for binary
@@ -322,12 +343,22 @@ impl MixtureRequest {
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {
+        let sizes = self.sizes();
+        if self.mixing() == MixingPrior::Process && sizes.all().count() > 1 {
+            return Err(Error::Setting(format!(
+                "--mixing process finds the number of components in one fit: use --components {}",
+                sizes.most()
+            )));
+        }
         let some = |kinds: &[Kind]| {
             kinds.contains(&self.kind()) || self.columns.iter().any(|c| kinds.contains(&c.kind))
         };
-        let gaussian = some(&[Kind::Gaussian]);
+        let gaussian = some(&[Kind::Gaussian, Kind::StudentT]);
+        if some(&[Kind::StudentT, Kind::NegativeBinomial]) {
+            check_latent(&self.points)?;
+        }
         let smooth = some(&[Kind::Bernoulli, Kind::Multinomial, Kind::Categorical]);
-        let together = gaussian && !self.several_kinds();
+        let together = self.kind() == Kind::Gaussian && !self.several_kinds();
         for (name, given, fits) in [
             ("--standardise", self.standardise.is_some(), gaussian),
             ("--covariance", self.covariance.is_some(), together),
@@ -357,6 +388,16 @@ impl MixtureRequest {
     }
 }
 
+/// Rejects temperature policies that infer temperatures, which values with latent factors do not support.
+pub(super) fn check_latent(points: &PointRequest) -> Result<(), Error> {
+    match ["none", "anneal"].contains(&points.temper()?.name()) {
+        true => Ok(()),
+        false => Err(Error::setting(
+            "Jensen cannot infer temperatures of Student's t and negative binomial columns: use --temper anneal=50",
+        )),
+    }
+}
+
 /// The kind of components or of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -373,6 +414,31 @@ pub enum Kind {
     Poisson,
     /// Independent categories, whole numbers or others
     Categorical,
+    /// Independent real numbers with heavy tails (Student's t)
+    StudentT,
+    /// Independent counts whose variance exceeds their mean
+    NegativeBinomial,
+}
+
+/// The prior of the weights of a mixture's components.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum MixingPrior {
+    /// Dirichlet distribution of a fixed number of components
+    #[default]
+    Dirichlet,
+    /// Dirichlet process
+    Process,
+}
+
+impl MixingPrior {
+    pub(super) fn with(self, concentration: f64) -> Mixing {
+        match self {
+            Self::Dirichlet => Mixing::Dirichlet(concentration),
+            Self::Process => Mixing::Process(concentration),
+        }
+    }
 }
 
 /// The shape of covariance matrices.
@@ -383,15 +449,21 @@ pub enum CovarianceShape {
     /// Any
     #[default]
     Full,
+    /// Any, the same for all components or states
+    Tied,
     /// Independent columns
     Diagonal,
+    /// Independent columns with one variance, in standardised units unless --standardise off
+    Spherical,
 }
 
 impl From<CovarianceShape> for Covariance {
     fn from(shape: CovarianceShape) -> Self {
         match shape {
             CovarianceShape::Full => Self::Full,
+            CovarianceShape::Tied => Self::Tied,
             CovarianceShape::Diagonal => Self::Diagonal,
+            CovarianceShape::Spherical => Self::Spherical,
         }
     }
 }

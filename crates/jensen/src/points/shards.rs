@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
+use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Multinomials};
 use jensen_conjugate::shards;
 use jensen_data::Table;
 use jensen_math::sum::ColumnMoments;
@@ -72,7 +72,11 @@ impl Rows {
         columns: &[ColumnMoments],
     ) -> Result<Self, Error> {
         Ok(match request.kind() {
-            Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+            Kind::Gaussian
+            | Kind::StudentT
+            | Kind::Poisson
+            | Kind::NegativeBinomial
+            | Kind::Categorical => {
                 let shape = request.covariance.unwrap_or_default().into();
                 let units = Units::of_moments(columns, request.standardise.unwrap_or_default())?;
                 let (rows, own) = (units.rows(&points.train), units.moments(columns));
@@ -97,7 +101,7 @@ impl Rows {
         match self {
             Self::Gaussian(rows) => {
                 let (train, heldout, units) = *rows;
-                let train = train.with_correlation_of(&units.rows(&points.train));
+                let train = train.with_correlation_of(&units.rows(&points.train), &[]);
                 Self::Gaussian(Box::new((train, heldout, units)))
             }
             other => other,
@@ -283,14 +287,13 @@ impl PointShard {
         ask: &mut Reader<'_>,
         share: &[usize],
     ) -> Result<Vec<u8>, String> {
-        let concentration = self.request.concentration();
         if what == What::Predict {
-            let model = Mixture::new(heldout, components, concentration);
+            let model = self.request.mixture(heldout, components);
             let found = predicted(&model, &ask.reals()?).map_err(|error| error.to_string())?;
             let logs: Vec<f64> = found.into_iter().map(|(_, log)| log).collect();
             return Ok(wire::bytes(|out| out.reals(&logs)));
         }
-        let model = Mixture::new(train, components, concentration);
+        let model = self.request.mixture(train, components);
         if what == What::Bound {
             let bound = shards::bound(&model, ask)?;
             return Ok(wire::bytes(|out| out.reals(&[bound])));

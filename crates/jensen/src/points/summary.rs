@@ -53,6 +53,10 @@ pub struct PointsSummary {
     /// The parts of the fitted model.
     #[serde(flatten)]
     pub parts: Parts,
+    /// The number of components that hold points. The field is present only for Dirichlet processes, which leave
+    /// components empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occupied: Option<u64>,
     /// The increase of the ELBO in one further iteration over all points, in nats. The field is present only for fits
     /// by minibatches, because these fits have no stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,6 +149,9 @@ pub struct Chain {
     pub transitions: Vec<Vec<f64>>,
     /// The emission distribution of every state.
     pub emissions: Vec<Emission>,
+    /// The names of the first states, if known states are named by words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
 }
 
 /// The emission distribution of one state.

@@ -1,10 +1,12 @@
 //! Tables of numbers, divided into training rows and held-out rows.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use jensen_conjugate::models::{GaussianPrior, Gaussians, sample};
-use jensen_data::Table;
+use jensen_conjugate::models::{Covariance, GaussianPrior, Gaussians, sample};
+use jensen_data::{Cells, Table};
 use jensen_math::rng::{Purpose, permutation};
+use jensen_math::sum::ColumnMoments;
 
 use super::job::COPIES;
 use super::{CovarianceShape, PointRequest};
@@ -27,8 +29,73 @@ pub struct Points {
     pub digest: String,
     /// The location of the first missing value: the row, counted from 1, and the name of the column.
     pub missing: Option<(usize, String)>,
+    /// The number of equal rows that each training row stands for, or an empty array if all rows stand for themselves.
+    pub weights: Arc<[f64]>,
+    /// The number of equal rows that each held-out row stands for.
+    pub heldout_weights: Vec<f64>,
+    /// The known states of the rows, for chains only.
+    pub labels: Labels,
     /// The total number of training rows if `train` contains only a sample of the rows of shards, and `None` otherwise.
     pub elsewhere: Option<usize>,
+}
+
+/// The states of rows that are known before a fit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Labels {
+    /// The state of every row, or `None` if it is unknown. The array is empty if no state is known.
+    pub states: Vec<Option<usize>>,
+    /// The names of the first states, if the states are named by words.
+    pub names: Vec<String>,
+}
+
+impl Labels {
+    /// Returns the number of different states that are known.
+    pub(super) fn count(&self) -> usize {
+        let known: std::collections::BTreeSet<usize> =
+            self.states.iter().flatten().copied().collect();
+        known.len()
+    }
+
+    /// Reads labels from a column. Whole numbers from 1 are states, and words are states in alphabetical order. Missing
+    /// values are unknown states.
+    ///
+    /// # Errors
+    /// Fails if there is no such column, or if a number is not a whole number of at least 1.
+    pub fn of_column(table: &Table, column: &str) -> Result<Self, Error> {
+        let refuse = |row: usize, x: f64| {
+            Error::Input(format!(
+                "`{}`, row {}: the state {x} in `{column}` is not a whole number of at least 1",
+                table.source(),
+                row + 1
+            ))
+        };
+        match &table.column(column)?.cells {
+            Cells::Numbers(numbers) => {
+                let state = |(row, x): (usize, &f64)| match *x {
+                    x if x.is_nan() => Ok(None),
+                    x if x >= 1.0 && x.fract() == 0.0 => Ok(Some(x as usize - 1)),
+                    x => Err(refuse(row, x)),
+                };
+                let states: Result<_, Error> = numbers.iter().enumerate().map(state).collect();
+                Ok(Self {
+                    states: states?,
+                    names: Vec::new(),
+                })
+            }
+            Cells::Words(words) => {
+                let known: std::collections::BTreeSet<&String> = words.iter().flatten().collect();
+                let names: Vec<String> = known.into_iter().cloned().collect();
+                let state = |word: &Option<String>| {
+                    let word = word.as_ref()?;
+                    names.binary_search(word).ok()
+                };
+                Ok(Self {
+                    states: words.iter().map(state).collect(),
+                    names,
+                })
+            }
+        }
+    }
 }
 
 const SPLIT: Purpose = Purpose::new("held-out points");
@@ -76,10 +143,21 @@ impl Points {
     /// need complete rows.
     pub(super) fn check_heat(&self, request: &PointRequest) -> Result<(), Error> {
         match request.temper()?.name() {
+            "global" | "local" if !self.weights.is_empty() => Err(Error::setting(
+                "inferred temperatures need rows without weights: fit with --temper anneal=50 or none",
+            )),
             "global" | "local" => self.check_complete(
                 "inferred temperatures need complete rows: fit with --temper anneal=50 or none, or fill it in",
             ),
             _ => Ok(()),
+        }
+    }
+
+    /// Rejects weights of rows, which only mixtures support.
+    pub(super) fn check_unweighted(&self) -> Result<(), Error> {
+        match self.weights.is_empty() {
+            true => Ok(()),
+            false => Err(Error::setting("only rows of mixtures can have weights")),
         }
     }
 
@@ -98,7 +176,8 @@ impl Points {
     }
 
     pub(super) fn units(&self, asked: Standardise) -> Result<Units, Error> {
-        let units = Units::of_rows(self.dim(), &self.train, asked);
+        let all = vec![true; self.dim()];
+        let units = Units::of_some(self.dim(), &self.train, &self.weights, asked, &all);
         units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))
     }
 
@@ -111,7 +190,8 @@ impl Points {
         prior: GaussianPrior,
     ) -> Gaussians {
         let rows = units.rows(&self.train);
-        Gaussians::with_prior(shape.into(), units.width(), rows, prior)
+        let columns = ColumnMoments::weighted(units.width(), &rows, &self.weights);
+        Gaussians::with_columns(shape.into(), rows, &columns, prior)
             .with_log_scales(units.log_scales())
     }
 
@@ -125,22 +205,24 @@ impl Points {
         prior: GaussianPrior,
         (parts, seed, limit): (u64, u64, u64),
     ) -> Result<Gaussians, Error> {
-        if let CovarianceShape::Full = shape {
+        if Covariance::from(shape).is_matrix() {
             self.covariances(parts).check(limit)?;
         }
         let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];
         let gaussians = self.gaussians(shape, units, prior);
         Ok(match sample(self.count(), seed) {
-            None => gaussians.with_correlation_of(&units.rows(&self.train)),
+            None => gaussians.with_correlation_of(&units.rows(&self.train), &self.weights),
             Some(rows) => {
+                let known = rows.iter().filter_map(|at| self.weights.get(*at).copied());
+                let weights: Vec<f64> = known.collect();
                 let looked_at: Vec<f64> =
                     rows.into_iter().flat_map(|at| units.row(row(at))).collect();
-                gaussians.with_correlation_of(&looked_at)
+                gaussians.with_correlation_of(&looked_at, &weights)
             }
         })
     }
 
-    /// Returns the memory that full covariance matrices of all columns need. Jensen must check this memory separately,
+    /// Returns the memory that covariance matrices of all columns need. Jensen must check this memory separately,
     /// because it allocates the matrices before the job reports its memory.
     fn covariances(&self, parts: u64) -> Need {
         let columns = self.dim() as u64;
@@ -164,7 +246,27 @@ impl Points {
             .iter()
             .map(|name| table.numbers(name))
             .collect::<Result<_, _>>()?;
-        Self::of(table, names.to_vec(), &columns, &PointRequest::default(), 0)
+        let request = PointRequest::default();
+        Self::of(table, names.to_vec(), &columns, &request, (0, None))
+    }
+
+    /// Reads points from a table like [`of_table`](Self::of_table). The column `weights` contains the number of equal
+    /// rows that each row stands for.
+    ///
+    /// # Errors
+    /// Fails under the same conditions as [`of_table`](Self::of_table). Also fails if there is no such column, if a
+    /// weight is missing, negative or infinite, or if all weights are 0.
+    pub fn of_weighted(
+        table: &Table,
+        weights: &str,
+        request: &PointRequest,
+    ) -> Result<Self, Error> {
+        let own = table.numbers(weights)?;
+        let names = table.names().into_iter().filter(|name| *name != weights);
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let columns: Result<Vec<&[f64]>, _> =
+            names.iter().map(|name| table.numbers(name)).collect();
+        Self::of(table, names, &columns?, request, (0, Some(own)))
     }
 
     /// Reads a table of numeric columns from a file. Cells of the table may be missing.
@@ -194,7 +296,7 @@ impl Points {
             .map(|name| table.numbers(name))
             .collect::<Result<_, _>>()?;
         let names = table.names().iter().map(|n| (*n).to_owned()).collect();
-        Self::of(table, names, &columns, request, shard)
+        Self::of(table, names, &columns, request, (shard, None))
     }
 
     fn of(
@@ -202,7 +304,7 @@ impl Points {
         names: Vec<String>,
         columns: &[&[f64]],
         request: &PointRequest,
-        shard: u64,
+        (shard, weights): (u64, Option<&[f64]>),
     ) -> Result<Self, Error> {
         let source = table.source();
         let rows = table.rows();
@@ -223,6 +325,9 @@ impl Points {
                 missing = Some((row + 1, name.clone()));
             }
         }
+        if let Some(weights) = weights {
+            check_weights(source, weights)?;
+        }
         let order = permutation(request.seed(), SPLIT, shard, rows);
         let apart = (request.heldout() * rows as f64).round() as usize;
         let mut is_heldout = vec![false; rows];
@@ -235,8 +340,14 @@ impl Points {
                 .flat_map(|row| columns.iter().map(move |column| column[row]))
                 .collect::<Vec<f64>>()
         };
+        let of_weights = |wanted: bool| -> Vec<f64> {
+            let pairs = weights.unwrap_or(&[]).iter().zip(&is_heldout);
+            let own = pairs.filter(|(_, heldout)| **heldout == wanted);
+            own.map(|(weight, _)| *weight).collect()
+        };
         let digest = columns
             .iter()
+            .chain(&weights)
             .flat_map(|column| column.iter())
             .fold(0xcbf2_9ce4_8422_2325u64, |hash, x| {
                 (hash ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3)
@@ -246,9 +357,27 @@ impl Points {
             names,
             missing,
             elsewhere: None,
+            labels: Labels::default(),
+            weights: of_weights(false).into(),
+            heldout_weights: of_weights(true),
             train: gather(false),
             heldout: gather(true),
             digest: format!("{digest:016x} {rows} {}", columns.len()),
         })
     }
+}
+
+fn check_weights(source: &str, weights: &[f64]) -> Result<(), Error> {
+    let wrong = |w: &f64| !(w.is_finite() && *w >= 0.0);
+    if let Some(row) = weights.iter().position(wrong) {
+        return Err(Error::Input(format!(
+            "`{source}`, row {}: the weight is {}; a weight is a finite number of at least 0",
+            row + 1,
+            weights[row]
+        )));
+    }
+    if weights.iter().all(|w| *w == 0.0) {
+        return Err(Error::Input(format!("`{source}`: every weight is 0")));
+    }
+    Ok(())
 }

@@ -303,5 +303,5 @@ pub(super) fn units(
     let mut values = vec![0.0; width * train.len()];
     let pairs = values.chunks_exact_mut(width).zip(train);
     pairs.for_each(|(out, index)| rows.read_exact(*index, out));
-    Units::of_some(width, &values, asked, &real).map_err(|error| at(rows.source(), error))
+    Units::of_some(width, &values, &[], asked, &real).map_err(|error| at(rows.source(), error))
 }

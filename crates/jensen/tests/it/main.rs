@@ -9,6 +9,7 @@ mod known_errors;
 #[cfg(feature = "latent")]
 mod latent_tables;
 mod memory;
+mod mixing;
 mod mixture_files;
 mod own_family;
 mod pipeline;
@@ -19,3 +20,4 @@ mod regress_references;
 mod skewed;
 mod tables;
 mod units;
+mod weights;

@@ -145,6 +145,14 @@ fn requests() -> Vec<(&'static str, MixtureRequest)> {
             "multinomial",
             r#""points": {"temper": "global", "max_iters": 70, "starts": 1}"#,
         ),
+        (
+            "gaps",
+            r#""covariance": "tied", "points": {"starts": 2, "max_iters": 30}"#,
+        ),
+        (
+            "gaps",
+            r#""covariance": "spherical", "points": {"batch": 90, "passes": 3.0}"#,
+        ),
     ]
     .map(|(kind, settings)| (kind, request(kind, settings)))
     .to_vec()

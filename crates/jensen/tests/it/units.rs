@@ -85,7 +85,12 @@ fn near(x: f64, y: f64, scale: f64) {
 #[test]
 fn mixtures_do_not_depend_on_units() {
     let (columns, sds) = groups();
-    for shape in [CovarianceShape::Full, CovarianceShape::Diagonal] {
+    for shape in [
+        CovarianceShape::Full,
+        CovarianceShape::Tied,
+        CovarianceShape::Diagonal,
+        CovarianceShape::Spherical,
+    ] {
         let request = MixtureRequest {
             components: Some("3".parse().unwrap()),
             covariance: Some(shape),
@@ -123,7 +128,15 @@ fn mixtures_do_not_depend_on_units() {
             let Parts::Components(others) = &other.parts else {
                 panic!()
             };
-            for (one, other) in parts.iter().zip(others) {
+            // The groups have equal weights, so the order of the components may differ.
+            let (origin, slope) = maps[0];
+            let distance = |one: &Component, other: &Component| {
+                (other.values()[0] - origin - slope * one.values()[0]).abs()
+            };
+            for one in parts {
+                let nearer =
+                    |a: &&Component, b: &&Component| distance(one, a).total_cmp(&distance(one, b));
+                let other = others.iter().min_by(nearer).unwrap();
                 let (
                     Component::Gaussian {
                         mean, covariance, ..

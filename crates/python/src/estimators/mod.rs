@@ -104,9 +104,9 @@ fn table(
     Table::new("X", columns.collect()).map_err(|error| raise(&error.into()))
 }
 
-fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> PyResult<Table> {
+fn numbered(matrix: &PyReadonlyArray2<'_, f64>, more: Vec<(String, Vec<f64>)>) -> PyResult<Table> {
     let names = (1..=matrix.shape()[1]).map(|i| format!("x{i}"));
-    table(names.collect(), matrix, Vec::new())
+    table(names.collect(), matrix, more)
 }
 
 fn matrix(py: Python<'_>, rows: Vec<f64>, columns: usize) -> PyResult<Bound<'_, PyArray2<f64>>> {

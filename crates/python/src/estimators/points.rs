@@ -41,21 +41,37 @@ impl PointsRequest {
 }
 
 fn rows(given: &PyReadonlyArray2<'_, f64>, request: &PointRequest) -> PyResult<Points> {
-    Points::of_table(&numbered(given)?, request).map_err(|error| raise(&error))
+    Points::of_table(&numbered(given, Vec::new())?, request).map_err(|error| raise(&error))
 }
 
-/// Fits a model to the rows of `x`. For chains, the rows form sequences with the lengths `lengths`. Returns the
-/// contents of `fit.json`, and the data that predictions for other rows need, as bytes.
+/// The name of the column with the weights of the rows.
+const WEIGHTS: &str = "sample_weight";
+
+/// Fits a model to the rows of `x`, which may have weights or known states from 0, where −1 is an unknown state. For chains, the rows form sequences with the lengths
+/// `lengths`. Returns the contents of `fit.json`, and the data that predictions for other rows need, as bytes.
 #[pyfunction]
 pub fn fit_points<'py>(
     py: Python<'py>,
     x: PyReadonlyArray2<'py, f64>,
     lengths: Vec<usize>,
     request: &str,
+    weights: Option<Vec<f64>>,
+    labels: Option<Vec<i64>>,
     threads: Option<usize>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let request: PointsRequest = read_request(request)?;
-    let points = rows(&x, request.points())?;
+    let mut points = match weights {
+        None => rows(&x, request.points())?,
+        Some(weights) => {
+            let table = numbered(&x, vec![(WEIGHTS.to_owned(), weights)])?;
+            let points = Points::of_weighted(&table, WEIGHTS, request.points());
+            points.map_err(|error| raise(&error))?
+        }
+    };
+    if let Some(labels) = labels {
+        let states = labels.iter().map(|label| usize::try_from(*label).ok());
+        points.labels.states = states.collect();
+    }
     let (summary, kept) = fitted(py, threads, |around| {
         let (made, summary) = match &request {
             PointsRequest::Mixture(request) => fit_mixture(request, &points, around)?,

@@ -14,7 +14,7 @@ fn holes(n: usize) -> Vec<f64> {
 #[test]
 fn missing_values_are_integrated_out() {
     let data = holes(12);
-    for covariance in [Covariance::Full, Covariance::Diagonal] {
+    for covariance in SHAPES {
         let model = Mixture::new(Gaussians::new(covariance, 2, data.clone()), 2, 1.0);
         let t = model.blocks().expectations(&model.start(&mut stream(7)));
         for (point, column) in [(0, 0), (3, 1)] {
@@ -34,15 +34,21 @@ fn missing_values_are_integrated_out() {
                 let local = model.local(&t, point, tau, &mut [], &mut scratch);
                 let found = tau * local.energy + local.entropy;
                 let cells = (0..grid.len()).flat_map(|i| [(i, 0), (i, 1)]);
-                let logs: Vec<f64> = match covariance {
-                    Covariance::Full => cells.map(|(i, k)| tau * joint(i, k) + step.ln()).collect(),
+                let logs: Vec<f64> = match covariance.is_matrix() {
+                    true => cells.map(|(i, k)| tau * joint(i, k) + step.ln()).collect(),
                     // Values without effect are not tempered.
-                    Covariance::Diagonal => (0..2)
+                    false => (0..2)
                         .map(|k| {
                             let column = 1 - column;
-                            let t4 = &model.component(&t, k)[4 * column..4 * column + 4];
+                            let all = model.component(&t, k);
+                            let own = match covariance {
+                                Covariance::Spherical => {
+                                    [&all[2 * column..2 * column + 2], &all[4..]].concat()
+                                }
+                                _ => all[4 * column..4 * column + 4].to_vec(),
+                            };
                             let one = Gaussians::new(covariance, 1, vec![known]);
-                            tau * (t[k] + one.log_density(t4, 0))
+                            tau * (t[k] + one.log_density(&own, 0))
                         })
                         .collect(),
                 };
@@ -57,11 +63,7 @@ fn missing_values_are_integrated_out() {
             let mut statistics = vec![0.0; t.len()];
             model.add_statistics(point, 1.0, &scratch, &mut statistics);
             let dot: f64 = statistics.iter().zip(&t).map(|(a, b)| a * b).sum();
-            let known = if covariance == Covariance::Full {
-                2.0
-            } else {
-                1.0
-            };
+            let known = if covariance.is_matrix() { 2.0 } else { 1.0 };
             let energy = dot - 0.5 * known * (2.0 * std::f64::consts::PI).ln();
             assert!(
                 (energy - local.energy).abs() < 1e-9,
@@ -141,7 +143,7 @@ fn predictive_densities_are_normalised() {
         let model = Mixture::new(Gaussians::new(covariance, 2, plane(30)), 2, 1.0);
         model.start(&mut stream(7))
     };
-    for covariance in [Covariance::Full, Covariance::Diagonal] {
+    for covariance in SHAPES {
         let lambda = lambda_of(covariance);
         let step = 0.5;
         let axis: Vec<f64> = (-120..=120).map(|i| step * f64::from(i)).collect();
