@@ -547,8 +547,9 @@ impl Regression {
             _ => {
                 let offset = self.predictors.first().and_then(|p| p.offset.as_ref());
                 let about = offset.map_or(0.0, |offset| mean(offset));
+                let level = mean(values);
                 // If all counts are zero, the mean has no finite logarithm.
-                self.link.of(mean(values).max(1e-3)) - about
+                self.link.of(if level > 0.0 { level } else { 1e-3 }) - about
             }
         };
         (location, sd(values))

@@ -18,12 +18,16 @@ class _Linear(LatentGaussian):
     fit_intercept: bool = True
     intercept_variance: float | None = None
 
+    # The search for the variance of the coefficients starts here.
+    _start = 1.0
+
     def _names(self) -> list[str]:
         # Unlike a user's column names, these names cannot clash with the syntax of a specification.
         return self._numbered()
 
     def _prior(self) -> str:
-        spread = "variance~1" if self.prior_variance is None else f"variance={float(self.prior_variance)!r}"
+        given = self.prior_variance
+        spread = f"variance~{self._start!r}" if given is None else f"variance={float(given)!r}"
         prior = f"fixed({', '.join(self._columns)}, {spread})"
         if self.fit_intercept:
             wide = "" if self.intercept_variance is None else f"variance={float(self.intercept_variance)!r}"
@@ -94,11 +98,14 @@ class BayesianLinear(RegressorMixin, _Linear):
         ``sd`` holds known standard deviations of the errors of y, as in weighted least squares.
         """
         X, y = self._check(X, y)
+        values = np.asarray(y, dtype=np.float64)
+        # Coefficients have the units of y. Far from their variance, the marginal likelihood is flat.
+        self._start = float(values.var()) or 1.0
         noise = self.noise_variance
         if sd is not None and noise is not None:
             raise ValueError("sd replaces noise_variance: give one of them")
         likelihood = "gaussian" if noise is None else f"gaussian(variance={float(noise)!r})"
-        self._learn(X, np.asarray(y, dtype=np.float64), likelihood, sd=sd)
+        self._learn(X, values, likelihood, sd=sd)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
