@@ -47,7 +47,8 @@ def cells(side):
 SHAPES = {
     "gp, 1 000 rows": ("gaussian", "gp(rbf, on=x)", lambda: numbers(1000)),
     "gp, 2 100 rows": ("gaussian", "gp(rbf, on=x, lengthscale=0.3, variance=1)", lambda: numbers(2100)),
-    "gp, 1 200 counts": ("poisson", "gp(matern32, on=x, lengthscale=0.3, variance=1)", lambda: counts(1200)),
+    "gp, 1 200 counts": ("poisson", "gp(rbf, on=x, lengthscale=0.3, variance=1)", lambda: counts(1200)),
+    "gp by states, 20 000 counts": ("poisson", "gp(matern32, on=x)", lambda: counts(20_000)),
     "gp + fixed, 1 200 signs": ("bernoulli", "gp(rbf, on=x, lengthscale=0.3, variance=1) + fixed(c0, c1)", lambda: signs(1200, **several(1200, 2))),
     "rw1, 100 000 rows, 10 000 nodes": ("gaussian", "rw1(on=t)", lambda: numbers(100_000, t=np.arange(100_000) % 10_000)),
     "rw2, 100 000 rows and nodes": ("gaussian", "rw2(on=t)", lambda: numbers(100_000, t=np.arange(100_000))),

@@ -32,12 +32,13 @@ pub(crate) struct ChainField {
     factor: Dense,
 }
 
-/// Number of vectors of latent variables and predictors that a fit holds in memory at once.
-const VECTORS: u64 = 60;
+/// Numbers of vectors of latent variables and of predictors that a fit holds in memory at once, as measured.
+const LATENT_VECTORS: u64 = 15;
+const ROW_VECTORS: u64 = 70;
 
 pub(crate) fn footprint(chain: &Chain, rows: u64) -> u64 {
     let (latents, others) = (chain.latents() as u64, chain.others.len() as u64);
-    8 * (latents * (2 * others + VECTORS) + rows * (2 * others + VECTORS))
+    8 * (latents * (2 * others + LATENT_VECTORS) + rows * (2 * others + ROW_VECTORS))
 }
 
 impl ChainField {
