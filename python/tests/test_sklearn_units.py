@@ -51,14 +51,19 @@ def test_mixtures(units, covariance_type):
     assert np.abs(other + log - one).max() < 1e-5
 
 
+def in_order(states):
+    """Returns the probabilities of the states in the order of their first steps, as two starts may find one optimum."""
+    return states[:, np.argsort((states > 0.5).argmax(axis=0))]
+
+
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_chains(units, covariance_type):
     there, log = moved(GROUPS, units)
     make = HiddenMarkov(3, covariance_type=covariance_type, random_state=0)
-    one, states = make.fit(GROUPS).score(GROUPS), make.predict_proba(GROUPS)
+    one, states = make.fit(GROUPS).score(GROUPS), in_order(make.predict_proba(GROUPS))
     assert abs(make.fit(there).score(there) + log - one) < 1e-5
-    assert np.abs(make.predict_proba(there) - states).max() < 1e-5
+    assert np.abs(in_order(make.predict_proba(there)) - states).max() < 1e-5
 
 
 def test_factors_have_one_scale():
