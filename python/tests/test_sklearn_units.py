@@ -63,16 +63,22 @@ def test_mixtures(units, covariance_type):
     assert (np.abs(make.means_ - moved_as(means, GROUPS, units)) < 1e-5 * there.std(0)).all()
 
 
+def in_order(states):
+    """Returns the probabilities of the states in the order of their first steps, as two starts may find one optimum."""
+    return states[:, np.argsort((states > 0.5).argmax(axis=0))]
+
+
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("lengths", [None, [40, 50]], ids=["one sequence", "two"])
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_chains(units, covariance_type, lengths):
     there, log = moved(GROUPS, units)
     make = HiddenMarkov(3, covariance_type=covariance_type, random_state=0)
-    one, states = make.fit(GROUPS, lengths=lengths).score(GROUPS, lengths=lengths), make.predict_proba(GROUPS, lengths=lengths)
+    one = make.fit(GROUPS, lengths=lengths).score(GROUPS, lengths=lengths)
+    states = in_order(make.predict_proba(GROUPS, lengths=lengths))
     other = make.fit(there, lengths=lengths).score(there, lengths=lengths)
     assert abs(other + log - one) < 1e-5
-    assert np.abs(make.predict_proba(there, lengths=lengths) - states).max() < 1e-5
+    assert np.abs(in_order(make.predict_proba(there, lengths=lengths)) - states).max() < 1e-5
 
 
 def test_factors_have_one_scale():
