@@ -55,17 +55,23 @@ pub(crate) fn frame(
     let n = mode.len();
     let mut hessian = Dense::zeros(n, n);
     for i in 0..n {
-        let mut ends = Vec::with_capacity(2);
-        for side in [-APART, APART] {
+        let gradient_at = |side: f64| -> Result<Option<(f64, Vec<f64>)>, Error> {
             let mut x = mode.to_vec();
             x[i] += side;
-            match surface.evaluate(&x, Some(warm))? {
-                Some(at) => ends.push(at.gradient),
-                None => return Ok(None),
-            }
-        }
-        for (j, (below, above)) in ends[0].iter().zip(&ends[1]).enumerate() {
-            hessian.data[i * n + j] = (below - above) / (2.0 * APART);
+            let at = surface.evaluate(&x, Some(warm))?;
+            Ok(at.map(|at| (side, at.gradient)))
+        };
+        // Where the model cannot be fitted on one side, the mode itself is the other end of the difference.
+        let ends = match (gradient_at(-APART), gradient_at(APART)) {
+            (Err(_), Ok(above)) => [gradient_at(0.0)?, above],
+            (Ok(below), Err(_)) => [below, gradient_at(0.0)?],
+            (below, above) => [below?, above?],
+        };
+        let [Some((from, below)), Some((to, above))] = ends else {
+            return Ok(None);
+        };
+        for (j, (below, above)) in below.iter().zip(&above).enumerate() {
+            hessian.data[i * n + j] = (below - above) / (to - from);
         }
     }
     let symmetric = Dense::from_fn(n, n, |i, j| 0.5 * (hessian.get(i, j) + hessian.get(j, i)));
