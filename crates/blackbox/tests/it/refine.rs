@@ -678,7 +678,7 @@ fn levels(locals: usize) -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
 /// Global and local parameters depend on a global parameter in ways that the approximation does not represent. The
 /// draws nevertheless have the exact standard deviations, and a resumed run is bitwise identical.
 #[test]
-fn what_hangs_on_globals_is_found_and_resumed() {
+fn dependence_on_globals_is_sampled_and_resumed() {
     let density = levels(9);
     let dim = density.dim;
     let mut lists: Vec<Vec<u32>> = vec![(0..dim as u32).collect(); 2];
@@ -697,9 +697,6 @@ fn what_hangs_on_globals_is_found_and_resumed() {
         whole.outcome.status
     );
     let n = whole.checkpoints.len();
-    let last = Checkpoint::decode(&whole.checkpoints[n - 1]).unwrap();
-    let state = last.state.nested("state");
-    assert!(!state.vec("triangle").unwrap().is_empty());
     // This uses E e^(2 s p) = e^(2 s²).
     let of_level = (2.0 * 0.7_f64.powi(2)).exp();
     let exact = [

@@ -304,6 +304,8 @@ impl Convex {
     pub(crate) fn guess(&self) -> f64 {
         match *self {
             Self::Exponential { slope, .. } if slope > 0.0 => 0.5,
+            // The domain ends at 0 for a censored time.
+            Self::Exponential { a: 0.0, .. } => -0.5,
             Self::Exponential { .. } | Self::Quadratic { .. } => 0.0,
             Self::Logistic { y, n, .. } => n * (y + 0.5) / (n + 1.0) - y,
             Self::Linear { a, .. } => -a,
