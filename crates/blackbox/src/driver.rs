@@ -32,6 +32,7 @@ use crate::calls::Calls;
 use crate::engine::{Beginning, Engine};
 use crate::enrich::enrich;
 use crate::error::FitError;
+use crate::evaluation::Successor;
 use crate::family::{Family, FamilyKind, FamilyName, Space};
 use crate::method::Method;
 use crate::noise::NoiseSource;
@@ -354,12 +355,12 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
                 starts = inner.outcomes();
                 let (omega, widening) = self.best_of(&starts);
                 calls += widening;
-                results.push(self.result(&self.first, omega, None, false, &mut calls));
+                results.push(self.result(&self.first, omega, None, Successor::None, &mut calls));
             }
             Stage::Method { state: inner, .. } => {
                 let omega = inner.omega().to_vec();
                 let family = self.named(&state.family);
-                results.push(self.result(&family, omega, None, false, &mut calls));
+                results.push(self.result(&family, omega, None, Successor::None, &mut calls));
             }
             Stage::Done => {}
         }

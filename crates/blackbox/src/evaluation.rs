@@ -110,10 +110,19 @@ const FAR_BELOW: f64 = 0.35;
 /// If k̂ is within this distance of its limit, doubling the number of draws can decide whether k̂ is good.
 const NEAR: f64 = 0.1;
 
+/// The largest number of values (draws times coordinates) with which an evaluation decides whether the weights change
+/// the moments. Beyond this number, a refinement costs less than the decision.
+const NUMBERS: usize = 1 << 20;
+
 /// If evaluating all draws takes more operations than this, an evaluation begins with a quarter of the draws. A quarter
 /// suffices if half of the draws are effective. Since [`CALL`] operations take a quarter of a second, this number takes
 /// about eight seconds on one thread.
 const DEAR: u64 = 1 << 33;
+
+/// The assumed cost of a draw, in coordinates, if `work()` is `None`, as it is for solvers. With an assumed cost of
+/// four coordinates, 131 072 draws took most of the time of a fit, while the refinement after them took 16 040
+/// gradients.
+const UNKNOWN: usize = 64;
 
 /// Computes `log p − log q` at the given draws of a stream, block by block.
 pub fn log_weights<D: LogDensity>(
@@ -177,19 +186,30 @@ pub fn evaluate<D: LogDensity>(
 ) -> Evaluation {
     let (scales, usual): (&[Scale], _) = (&[], Policy::default());
     let judged = (scales, &usual);
-    evaluate_until(oracle, omega, source, draws, judged, false, None)
+    evaluate_until(oracle, omega, source, draws, judged, Successor::None, None)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Successor {
+    None,
+    /// The fit of a richer family follows. Fitting it costs less than proving by further draws that the present family
+    /// has failed.
+    Richer,
+    /// A refinement follows. It costs less than an evaluation of more than [`NUMBERS`] values (counting at least
+    /// [`UNKNOWN`] coordinates).
+    Refinement,
 }
 
 /// Evaluates a fit in the same way as [`evaluate`], but uses fewer draws in two cases. In the first case, an interrupt
-/// leaves no time for all draws. In the second case, a richer family or a refinement follows. Either of them costs less
-/// than the draws that would decide an uncertain k̂, so `draws` draws suffice.
+/// leaves no time for all draws. In the second case, another stage follows, and either k̂ is above its limit or
+/// [`NUMBERS`] values do not show whether the weights change the moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
     draws: usize,
     (scales, policy): (&[Scale], &Policy),
-    is_followed: bool,
+    successor: Successor,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Evaluation {
     let family = Arc::clone(oracle.family());
@@ -200,6 +220,10 @@ pub(crate) fn evaluate_until<D: LogDensity>(
         iteration: 0,
     };
     let work = oracle.work();
+    let size = match work {
+        Some(_) => family.dim(),
+        None => family.dim().max(UNKNOWN),
+    };
     let mut more = |range, moments: &mut Moments| {
         weigh(oracle, omega, stream, range, interrupt, |z, w| {
             moments.add(z, w);
@@ -220,20 +244,29 @@ pub(crate) fn evaluate_until<D: LogDensity>(
         evaluation = summarize(&weights, moments.agreement(policy));
     }
     let last = MORE.len() - 1;
-    let levels = match (is_followed, family.dim() <= DENSE) {
-        (true, _) => 0,
-        (false, true) => MORE.len(),
-        (false, false) => last,
+    let levels = if family.dim() <= DENSE {
+        MORE.len()
+    } else {
+        last
     };
     for (level, factor) in MORE.iter().take(levels).enumerate() {
         let above = evaluation.khat - evaluation.khat_threshold;
-        let doubtful = match level == last {
-            false => in_doubt(&evaluation),
-            true => above.abs() <= NEAR,
+        let dear = factor * draws * size > NUMBERS;
+        let left = match successor {
+            Successor::None => false,
+            Successor::Richer => true,
+            Successor::Refinement => dear,
+        };
+        let doubtful = match (level == last, left) {
+            (false, true) if above > NEAR => false,
+            (false, _) => in_doubt(&evaluation),
+            (true, true) => (-NEAR..=0.0).contains(&above),
+            (true, false) => above.abs() <= NEAR,
         };
         // If k̂ is above its limit, more precise moments do not help.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open(policy);
-        if !doubtful && !open || weights.len() < draws {
+        let unsettled = left && dear && !evaluation.agreement.is_good(policy);
+        if !doubtful && !open || unsettled || weights.len() < draws {
             break;
         }
         weights.extend(more(weights.len()..factor * draws, &mut moments));

@@ -9,7 +9,7 @@ use super::Driver;
 use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::certificate::certify;
-use crate::evaluation::{Evaluation, evaluate_until};
+use crate::evaluation::{Evaluation, Successor, evaluate_until};
 use crate::family::{Family, FamilyKind, FamilyName};
 use crate::method::Method;
 use crate::oracle::{Estimate, Oracle};
@@ -53,7 +53,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         family: &Arc<dyn Family>,
         omega: Vec<f64>,
         ended: Option<(Method, Status, u64)>,
-        is_followed: bool,
+        successor: Successor,
         calls: &mut Calls,
     ) -> FamilyResult {
         let mut polish = None;
@@ -100,7 +100,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             self.source,
             draws,
             (&self.settings.scales[..], &self.settings.policy),
-            is_followed,
+            successor,
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();

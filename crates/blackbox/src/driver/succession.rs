@@ -9,6 +9,7 @@ use super::results::choose;
 use super::stage::{Next, Stage};
 use super::{Driver, DriverState, FamilyResult};
 use crate::calls::Calls;
+use crate::evaluation::Successor;
 use crate::family::{Family, FamilyKind};
 use crate::settings::FamilyChoice;
 use crate::starts::{StartOutcome, Starts, best_start};
@@ -32,7 +33,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
                 if let Some(richer) = richer.flatten() {
                     let method = self.first_method(&**first);
                     let ended = Some((method, left_behind(iteration), iteration));
-                    let result = self.result(first, omega, ended, true, &mut state.calls);
+                    let result =
+                        self.result(first, omega, ended, Successor::Richer, &mut state.calls);
                     return Some(self.widened(richer, result, state));
                 }
                 return Some(self.first_stage(first.clone(), omega));
@@ -66,13 +68,12 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             && state.family == self.first.name()
             && self.settings.family == FamilyChoice::Auto;
         let richer = first.then(|| self.second()).flatten();
-        let result = self.result(
-            &family,
-            omega,
-            ended,
-            richer.is_some() || refinable,
-            &mut state.calls,
-        );
+        let successor = match (richer, refinable) {
+            (Some(_), _) => Successor::Richer,
+            (None, true) => Successor::Refinement,
+            (None, false) => Successor::None,
+        };
+        let result = self.result(&family, omega, ended, successor, &mut state.calls);
         let good = result.evaluation.is_good(&self.settings.policy);
         if let Some(kind) = richer.filter(|_| !good) {
             return Some(self.widened(kind, result, state));
