@@ -73,7 +73,7 @@ def shape_of(covariance_type: str) -> str:
 
 def covariances(rows: list[dict[str, Any]], width: int, covariance_type: str) -> Array:
     """Returns covariance matrices, or variances, of the components in a summary. Tied components have one matrix."""
-    flat = np.array([row["covariance"] for row in rows])
+    flat: Array = np.array([row["covariance"] for row in rows])
     if covariance_type == "tied":
         return flat[0].reshape(width, width)
     return flat.reshape(len(rows), width, width) if covariance_type == "full" else flat
