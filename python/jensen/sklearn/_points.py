@@ -75,5 +75,5 @@ def covariances(rows: list[dict[str, Any]], width: int, covariance_type: str) ->
     """Returns covariance matrices, or variances, of the components in a summary. Tied components have one matrix."""
     flat: Array = np.array([row["covariance"] for row in rows])
     if covariance_type == "tied":
-        return flat[0].reshape(width, width)
+        return flat[:1].reshape(width, width)
     return flat.reshape(len(rows), width, width) if covariance_type == "full" else flat
