@@ -74,7 +74,6 @@ impl Measure {
             // The scale is 1 for all likelihoods with other sizes than standard deviations.
             size: data.size.as_ref().map(|size| scaled(size, 0.0)),
             offset: data.offset.as_ref().map(|offset| scaled(offset, 0.0)),
-            ..data.clone()
         }
     }
 
