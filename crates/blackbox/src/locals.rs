@@ -9,8 +9,7 @@ use crate::calls::Calls;
 use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
 
-/// The largest number of Newton steps to the mode of the local parameters. It is a cap for searches whose steps become
-/// shorter without end.
+/// The largest number of Newton steps to the mode of the local parameters.
 const STEPS: usize = 60;
 
 /// The factor by which a rejected step becomes shorter. Twelve rejections in a row lead to [`SHORTEST`].

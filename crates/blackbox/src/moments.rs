@@ -56,12 +56,12 @@ impl Default for MomentsSettings {
 /// determine them.
 const LARGEST: usize = 128;
 
-/// The effective share must rise by this relative amount to count as an improvement. Chance changes the share of a few
-/// thousand draws by about as much.
+/// The effective share must rise by this relative amount to count as an improvement. With a smaller rise, the mixture
+/// needs about as many draws as before.
 const RISE: f64 = 0.01;
 
-/// After this many iterations without an improvement, the fit ends. Each new component needs an iteration to be placed
-/// and another to be measured, so three components in a row may fail.
+/// After this many iterations without an improvement, the fit ends. A new component can lower the share before its
+/// weight and covariance have been fitted.
 const PATIENCE: u64 = 6;
 
 /// The smallest effective sample size, as a share of the draws, of a mixture that counts as converged. With a smaller

@@ -70,8 +70,7 @@ impl NaturalSettings {
     }
 }
 
-/// The shares of a natural-gradient step that are tried, until one raises the bound. The last is a twentieth: if even
-/// that lowers the bound, the noise of the draws dominates.
+/// The shares of a natural-gradient step that are tried, until one raises the bound.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
 /// The number of Hessian-vector products per step, divided by the number of colours of the pattern.

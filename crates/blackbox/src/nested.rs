@@ -52,8 +52,7 @@ const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 /// The ratio between the standard deviations of the points and the standard deviations of the global parameters.
 const WIDER: f64 = 1.3;
 
-/// The largest number of rounds of points. Each round measures the moments of the points of the round before it, so the
-/// moments settle geometrically.
+/// The largest number of rounds of points. Each round starts from the moments of the points of the round before it.
 const ROUNDS: u64 = 4;
 /// The iterations have converged when the mean changes by less than this number of standard deviations.
 const STILL: f64 = 0.1;

@@ -168,10 +168,9 @@ impl Tail {
 }
 
 fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
-    /// The prior of the fit of the generalised Pareto distribution (Zhang and Stephens 2009, section 4).
+    /// The prior of the fit of the generalised Pareto distribution (Zhang and Stephens 2009).
     const PRIOR_B: f64 = 3.0;
-    /// The weight, in observations, of the prior at a shape of ½ (Vehtari, Simpson, Gelman, Yao and Gabry 2024,
-    /// appendix G).
+    /// The weight, in observations, of the prior at a shape of ½ (Vehtari, Simpson, Gelman, Yao and Gabry 2024).
     const PRIOR_K: f64 = 10.0;
     let n = sorted.len() as f64;
     let grid = 30 + n.sqrt() as usize;

@@ -20,8 +20,8 @@ pub(crate) const FALLEN: f64 = 1.0;
 /// an item response model are at their means, the density rises as their slope grows.
 const DRAWS: usize = 5;
 
-/// The largest dimension of the check, which moves one coordinate at a time. In more dimensions, its evaluations take
-/// longer than a fit.
+/// The largest dimension of the check. It moves one coordinate at a time, so its cost grows with the square of the
+/// dimension.
 const MOST: usize = 1024;
 
 /// The number of points per call of the density.

@@ -17,7 +17,7 @@ use crate::starts::{StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
 /// The smallest dimension of the families that use the pattern of the density. In fewer dimensions, a full covariance
-/// has at most 5 050 parameters, and its Newton steps take less time than the search for a structure would save.
+/// has at most 5 050 parameters.
 const SPARSE_FROM: usize = 100;
 
 /// The smallest dimension at which the conditionally structured Gaussian is fitted first, if the density has global
@@ -34,8 +34,8 @@ const SPARSE_PART: usize = 4;
 /// The largest number of nonzeros of a sparse factor, which takes 16 MiB.
 const SPARSE_NONZEROS: usize = 1 << 21;
 
-/// The number of factors of a low-rank covariance. They represent the widest directions. More factors cost more draws,
-/// and a low-rank fit rarely passes the checks with any number of them.
+/// The number of factors of a low-rank covariance. They represent the widest directions. A low-rank fit rarely passes
+/// the checks, so more factors would mostly cost time.
 const FACTORS: usize = 8;
 
 /// The number of components of a mixture. It leaves several components for each of two or three modes, so that they can

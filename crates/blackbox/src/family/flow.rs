@@ -27,7 +27,7 @@ use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{axpy, dot, mean_se};
 
-/// The number of lanes per task. The activations of a layer then fit into the cache of a core.
+/// The number of lanes per task. The largest layer of 64 hidden units then takes 128 KiB.
 const BLOCK: usize = 256;
 
 /// The smallest and the largest number of hidden units of a layer. Between these limits, the number is twice the

@@ -31,9 +31,9 @@ use crate::policy::Policy;
 /// Leapfrog steps are more robust to heavy tails.
 const CLEARLY: f64 = 2.0;
 
-/// The smallest and the largest number of transitions per temperature. Two transitions adapt the step size to the
-/// temperature. Eight suffice even where particles move slowly, because the last temperatures are repeated by the
-/// stationary phases.
+/// The smallest and the largest number of transitions per temperature. The second transition uses the step size that
+/// the first has adapted. Between the two limits, a temperature ends once the particles have forgotten their positions
+/// ([`FORGOTTEN`]).
 const MOVES: (usize, usize) = (2, 8);
 
 /// A temperature ends early once the correlation of the particles with their positions at its beginning is at most this
@@ -52,8 +52,7 @@ const SETTLE: usize = 8;
 /// whether the ESS and nested R̂ are within their limits.
 const MOST_RECORDED: usize = 1 << 24;
 
-/// The largest number of recorded positions of each chain. A phase of 256 chains then has 16 384 draws, and more of
-/// them hardly change the diagnostics.
+/// The largest number of recorded positions of each chain. A phase of 256 chains then has 16 384 draws.
 const TIMES: usize = 64;
 
 /// The refinement of an approximation, which computes draws of the density.

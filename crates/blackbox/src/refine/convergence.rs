@@ -20,7 +20,7 @@ use crate::noise::NoiseSource;
 /// objection.
 const CHAINS: usize = 8;
 
-/// The number of transitions of these chains. A stationary phase that passes has at most about as many.
+/// The number of transitions of these chains, which is that of the fourth stationary phase.
 const TRANSITIONS: usize = 128;
 
 /// A chain has reached the region of the draws if its distance from their mean is at most this quantile of the draws'

@@ -16,7 +16,7 @@ use crate::reduce::mean_se;
 /// The iterations end when no log evidence changes by this number of nats.
 const TOLERANCE: f64 = 1e-4;
 
-/// The largest number of iterations. It is a cap: the iterations converge linearly, usually within ten.
+/// The largest number of iterations. It is a cap: they end when [`TOLERANCE`] is met.
 const ITERATIONS: usize = 200;
 
 /// If a log evidence differs from the initial guess by more than this number of nats, the mixture shares are computed

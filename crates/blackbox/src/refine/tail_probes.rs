@@ -33,8 +33,7 @@ const SHORT: f64 = 1.0;
 /// The distance between the quartiles of a standard normal.
 const QUARTILES: f64 = 1.349;
 
-/// The number of chains per direction. If half of all chains stayed in a tail by themselves, at least eight of sixteen
-/// would do so in three of five probes.
+/// The number of chains per direction. A direction has a separated tail mode if at least half of them stay in the tail.
 pub(super) const CHAINS: usize = 16;
 
 /// The number of transitions of the tilted density. They are enough to reach the tilt's farthest distance by steps of

@@ -8,7 +8,7 @@ use super::target::base_log_density;
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// The effective share of the particles after a change of the temperature. Weights with a coefficient of variation of
-/// .8 have this share. Fewer than half of the particles are then copies after resampling.
+/// .8 have this share, `1/(1 + .8²)`.
 const SHARE: f64 = 0.6;
 
 /// The number of bisections, which determine a temperature to the precision of its number.

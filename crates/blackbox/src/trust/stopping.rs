@@ -8,8 +8,8 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::subproblem::Solution;
 
-/// After this many rejected steps in a row, the run has stalled. The radius has then fallen by many orders of
-/// magnitude.
+/// After this many rejected steps in a row, the run has stalled. Halving the radius at each of them would divide it by
+/// 10¹².
 pub(super) const PATIENCE: u64 = 40;
 
 /// After this many iterations near the optimum with the largest samples, the noise counts as too large for the

@@ -1,11 +1,11 @@
 //! Tests of likelihoods with `event=COLUMN`, whose times may be right-censored.
 
 use jensen::data::{Cells, Column, Table};
-use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
-use jensen::latent::{LatentRequest, LatentSummary, StoredPosterior, fit_latent_in_memory};
+use jensen::latent::{LatentRequest, LatentSummary, fit_latent_in_memory};
 use jensen::math::rng::{Purpose, Stream};
 use jensen::math::special::{digamma, trigamma};
-use jensen::run::Silent;
+
+use crate::common::alone;
 
 fn fitted(
     likelihood: &str,
@@ -22,23 +22,7 @@ fn fitted(
         response: Some("time".to_owned()),
         ..LatentRequest::default()
     };
-    let clock = || 0.0;
-    let mut silent = Silent;
-    let around = Around {
-        results: ResultFolder::None,
-        checkpoint_every: None,
-        memory_limit: MEMORY_LIMIT,
-        clock: &clock,
-        cancel: None,
-        partial: true,
-        observer: &mut silent,
-    };
-    let made: Result<(LatentSummary, StoredPosterior), _> =
-        fit_latent_in_memory(request, &table, around, |done| {
-            let stored = StoredPosterior::new(&done.made.output.0);
-            (done.summary, stored)
-        });
-    made.map(|(summary, _)| summary)
+    alone(|around| fit_latent_in_memory(request, &table, around, |done| done.summary))
 }
 
 /// Times whose logarithm has the slope 0.8 on x, observed until a random end.

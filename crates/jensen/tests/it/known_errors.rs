@@ -1,12 +1,12 @@
 //! Tests of `gaussian(sd=COLUMN)`, whose rows have known errors. Posteriors are compared with closed forms.
 
 use jensen::data::{Cells, Column, Table};
-use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::latent::{
     LatentRequest, LatentSummary, PriorFiles, StoredPosterior, TableModel, fit_latent_in_memory,
     outcome, posterior_at, predictions,
 };
-use jensen::run::Silent;
+
+use crate::common::alone;
 
 /// The effects and standard errors of Rubin's eight schools.
 const EFFECT: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
@@ -29,20 +29,11 @@ fn request(prior: &str) -> LatentRequest {
 }
 
 fn fitted(prior: &str, table: &Table) -> Result<(LatentSummary, StoredPosterior), jensen::Error> {
-    let clock = || 0.0;
-    let mut silent = Silent;
-    let around = Around {
-        results: ResultFolder::None,
-        checkpoint_every: None,
-        memory_limit: MEMORY_LIMIT,
-        clock: &clock,
-        cancel: None,
-        partial: true,
-        observer: &mut silent,
-    };
-    fit_latent_in_memory(request(prior), table, around, |done| {
-        let stored = StoredPosterior::new(&done.made.output.0);
-        (done.summary, stored)
+    alone(|around| {
+        fit_latent_in_memory(request(prior), table, around, |done| {
+            let stored = StoredPosterior::new(&done.made.output.0);
+            (done.summary, stored)
+        })
     })
 }
 

@@ -5,28 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jensen::data::{Cells, Column, Table};
-use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::latent::{LatentRequest, LatentSummary, fit_latent_in_memory};
-use jensen::run::Silent;
 use serde_json::{Value, json};
+
+use crate::common::alone;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tables/latent")
 }
 
 fn fitted(request: LatentRequest, table: &Table) -> LatentSummary {
-    let clock = || 0.0;
-    let mut silent = Silent;
-    let around = Around {
-        results: ResultFolder::None,
-        checkpoint_every: None,
-        memory_limit: MEMORY_LIMIT,
-        clock: &clock,
-        cancel: None,
-        partial: true,
-        observer: &mut silent,
-    };
-    fit_latent_in_memory(request, table, around, |done| done.summary)
+    alone(|around| fit_latent_in_memory(request, table, around, |done| done.summary))
         .unwrap_or_else(|e| panic!("{}: {e}", table.source()))
 }
 
