@@ -79,17 +79,6 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         self.refine.as_mut().expect("made above")
     }
 
-    fn converge(&mut self, fitted: &DriverState, begun: &mut Begun, iteration: u64) {
-        let output = self.driver.output(fitted);
-        let refined = self.refine(fitted).output(&begun.state);
-        let fit = Fit::of(output, begun.status.clone(), self.density, self.settings);
-        let open = fit.map_or_else(Vec::new, |fit| fit.unexplored(&refined));
-        if !open.is_empty() {
-            self.refine(fitted)
-                .converge(&mut begun.state, &open, iteration);
-        }
-    }
-
     fn begin(&mut self, fitted: &DriverState, status: &Status, at: u64) -> Option<Begun> {
         let output = self.driver.output(fitted);
         if !self.wanted(&output, status) {
@@ -121,9 +110,6 @@ impl<D: TwiceDifferentiable> Algorithm for Refining<'_, D> {
             let before = fitted.calls();
             let local = iteration - begun.at;
             let step = self.refine(fitted).step(&mut begun.state, local);
-            if step.status.as_ref().is_some_and(Status::is_converged) {
-                self.converge(fitted, begun, local);
-            }
             let calls = before + begun.state.calls();
             let record: Record = calls.on(step.record).with_text("stage", "refine");
             return Step { record, ..step };

@@ -65,10 +65,7 @@ impl Fit {
             .chain(self.no_end())
             .chain(mixed.and_then(|refined| self.lacks_evidence(refined)))
             .chain(self.about_modes(&others))
-            .chain(many_optima(&self.starts, |optimum| {
-                explored(optimum)
-                    || mixed.is_some_and(|refined| refined.converged_from.contains(&optimum.mean))
-            }))
+            .chain(many_optima(&self.starts, explored))
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
         verdict
@@ -129,12 +126,6 @@ impl Fit {
     /// together relative to the spreads of the posterior.
     pub(crate) fn could_be_refined(&self) -> bool {
         self.no_end().is_none()
-    }
-
-    pub(crate) fn unexplored(&self, refined: &Refined) -> Vec<Vec<f64>> {
-        let optima = poorer_optima(&self.starts).into_iter();
-        let open = optima.filter(|optimum| !explored(refined, optimum, &self.policy));
-        open.map(|optimum| optimum.mean).collect()
     }
 
     fn moved(&self) -> Option<Reason> {

@@ -6,6 +6,7 @@
 //! omits both kinds of columns from the fit and reports them.
 
 use jensen_math::sum::ColumnMoments;
+use jensen_neural::onnx::ColumnMap;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
 use serde::{Deserialize, Serialize};
 
@@ -188,6 +189,40 @@ impl Units {
     /// Returns whether the units leave the data unchanged.
     pub fn change_nothing(&self) -> bool {
         self.left.is_empty() && self.kept.iter().all(|k| k.centre == 0.0 && k.scale == 1.0)
+    }
+
+    /// Returns the map from the columns of the data to the columns that the fit uses.
+    pub(crate) fn inward(&self) -> ColumnMap {
+        ColumnMap {
+            index: self.kept.iter().map(|kept| kept.column).collect(),
+            scale: self.kept.iter().map(|kept| 1.0 / kept.scale).collect(),
+            shift: (self.kept.iter())
+                .map(|kept| -kept.centre / kept.scale)
+                .collect(),
+        }
+    }
+
+    /// Returns the map from the columns that the fit uses to the columns of the data.
+    pub(crate) fn outward(&self) -> ColumnMap {
+        let mut rows = vec![(0, 0.0, 0.0); self.columns()];
+        for (i, kept) in self.kept.iter().enumerate() {
+            rows[kept.column] = (i, kept.scale, kept.centre);
+        }
+        for left in &self.left {
+            rows[left.column] = match left.copy_of {
+                Some((i, slope)) => {
+                    let original = self.kept[i];
+                    let level = left.level + slope * original.centre;
+                    (i, slope * original.scale, level)
+                }
+                None => (0, 0.0, left.level),
+            };
+        }
+        ColumnMap {
+            index: rows.iter().map(|row| row.0).collect(),
+            scale: rows.iter().map(|row| row.1).collect(),
+            shift: rows.iter().map(|row| row.2).collect(),
+        }
     }
 
     /// Returns the logarithms of the scales of the columns that the fit uses.

@@ -12,6 +12,7 @@
 //! | `layout` | [`TableLayout`]: the positions of these columns in a record |
 //! | `data` | [`VaeData`]: the data of a fit |
 //! | `job` | [`fit_vae`]: the fit job |
+//! | `export` | networks in the ONNX format |
 //! | `course` | curves from the records of a run |
 //! | `stored` | [`VaeModel`]: architecture and weights, and the file format |
 //! | `plain` | the plain models that serve as baselines |
@@ -25,6 +26,7 @@
 mod course;
 mod data;
 mod decoder;
+mod export;
 mod job;
 mod layout;
 mod pictures;
@@ -46,6 +48,7 @@ use crate::units::Units;
 
 pub use course::VaeCourse;
 pub use data::VaeData;
+pub use export::VaeNetwork;
 pub use job::{COLUMNS, SCORED, VaeJob, VaeMade, VaeRun, beside, fit_vae, open_vae, vae_model};
 pub use layout::{TableLayout, columns_in_words};
 pub use pictures::{PictureFrame, mosaic};

@@ -71,7 +71,7 @@ pub use integrate::{Integrated, Kept, Point, integrate};
 pub use lattice::lattice;
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
-pub use linear::footprint;
+pub use linear::copies::Copies;
 pub use loo::leave_one_out;
 pub use marginal::{Marginal, mixture_quantile};
 pub use matrix::{Dense, Sparse};
@@ -79,8 +79,9 @@ pub use model::{LatentModel, Observations};
 pub use predict::{draw, predict};
 pub use readout::{Move, Readout, read};
 pub use rules::points;
+pub use site::contrasts::coordinates;
 pub use site::{Curve as SiteCurve, Site, SiteBound, Value as SiteValue, check_site};
-pub use solve::{fit, fit_sites};
+pub use solve::{fit, fit_sites, footprint};
 pub use structure::{
     Chain, ChainStep, Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior,
     Query, Range, Sensitivity, Square, Structure,

@@ -60,6 +60,7 @@ impl LatentModel {
             Design::Select(index) => index.len(),
             Design::Dense(w) => w.rows,
             Design::Sparse(w) => w.rows,
+            Design::Copies(w) => w.rows(),
         }
     }
 
@@ -181,6 +182,11 @@ impl LatentModel {
                 same_length("rows of the design", w.rows, rows)?;
                 same_length("columns of the design", w.cols, latents)?;
                 finite("design", &w.value)
+            }
+            Design::Copies(w) => {
+                same_length("rows of the design", w.rows(), rows)?;
+                same_length("columns of the design", w.cols(), latents)?;
+                finite("design", &w.one().data)
             }
         }
     }

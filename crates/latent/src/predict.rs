@@ -290,6 +290,7 @@ fn check_rows(rows: &Design, latents: usize) -> Result<(), Error> {
         Design::Select(index) => index.iter().all(|l| *l < latents),
         Design::Dense(w) => w.cols == latents,
         Design::Sparse(w) => w.cols == latents,
+        Design::Copies(w) => w.cols() == latents,
     };
     if fits {
         return Ok(());

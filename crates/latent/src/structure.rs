@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use jensen_math::special::inv_logit;
 
-use crate::{Dense, Error, PriorDensity, Sparse};
+use crate::{Copies, Dense, Error, PriorDensity, Sparse};
 
 /// The prior covariance at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +119,8 @@ pub enum Design {
     Dense(Arc<Dense>),
     /// A sparse N × L matrix.
     Sparse(Sparse),
+    /// Copies of a dense matrix, one for each predictor of an observation.
+    Copies(Copies),
 }
 
 /// Derivatives of the bound with respect to the content of a [`Structure`], at the dual optimum.

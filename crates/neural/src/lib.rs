@@ -25,6 +25,7 @@
 //! | [`sleep`], [`expectation`] | the baselines: wake-sleep, Monte-Carlo EM |
 //! | [`posterior`] | posteriors of weights, and expectations over them |
 //! | [`records`] | sources of records |
+//! | [`onnx`] | networks in the format of other programs |
 //!
 //! The method is that of Kingma and Welling (2014), "Auto-Encoding Variational Bayes". Equation numbers in the
 //! documentation refer to this paper.
@@ -48,6 +49,7 @@ pub mod likelihood;
 pub mod marginal;
 pub mod model;
 pub mod observation;
+pub mod onnx;
 pub mod optimise;
 mod parameters;
 pub mod parts;

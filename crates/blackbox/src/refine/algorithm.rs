@@ -330,7 +330,6 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             stationary_phases: Vec::new(),
             calls_before: 0,
             calls,
-            converged_from: Vec::new(),
             tails_probed: false,
             failure: None,
         })
@@ -417,7 +416,6 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             ladder: state.ladder.clone(),
             stationary_phases: state.stationary_phases.clone(),
             calls: state.calls,
-            converged_from: state.converged_from.clone(),
             reasons: state.reasons(&self.policy),
         }
     }

@@ -30,12 +30,10 @@
 //! | `leaps` | independent proposals over all scales |
 //! | `beyond` | variance and mass of the posterior that draws do not reach |
 //! | `tail_probes` | chains moved far into a tail, along logarithms of scales |
-//! | `convergence` | chains from other optima |
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
 
 mod algorithm;
 mod beyond;
-mod convergence;
 mod evidence;
 mod kernel;
 mod leaps;

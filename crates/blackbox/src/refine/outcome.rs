@@ -72,8 +72,6 @@ pub struct Refined {
     pub stationary_phases: Vec<StationaryPhase>,
     /// The number of evaluations of the density.
     pub calls: Calls,
-    /// Other optima of the ELBO from which chains have reached the draws. The posterior has no mode at these optima.
-    pub converged_from: Vec<Vec<f64>>,
     /// The reasons not to use the draws. Each reason is a sentence without its full stop. The list is empty if the
     /// draws have mixed.
     pub reasons: Vec<String>,

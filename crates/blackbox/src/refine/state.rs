@@ -88,7 +88,6 @@ pub struct RefineState {
     pub(super) stationary_phases: Vec<StationaryPhase>,
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
-    pub(super) converged_from: Vec<Vec<f64>>,
     pub(super) tails_probed: bool,
     pub(super) failure: Option<String>,
 }
@@ -142,7 +141,6 @@ impl Snapshot for RefineState {
         archive.put("phases", &stationary_phases);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
-        archive.put("converged_from", &self.converged_from.concat());
         archive.set("tails_probed", self.tails_probed);
         archive.set("failure", &self.failure);
         archive
@@ -220,11 +218,6 @@ impl Snapshot for RefineState {
             stationary_phases,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
-            converged_from: archive
-                .vec("converged_from")?
-                .chunks(dim.max(1))
-                .map(<[f64]>::to_vec)
-                .collect(),
             tails_probed: archive.get("tails_probed")?,
             failure: archive.get("failure")?,
         })

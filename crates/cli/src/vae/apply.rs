@@ -1,4 +1,4 @@
-//! `jensen vae sample`, `encode`, `reconstruct` and `evaluate`, which use the folder of a fit.
+//! `jensen vae sample`, `encode`, `reconstruct`, `evaluate` and `export`, which use the folder of a fit.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use jensen::data::{RowWriter, Rows, write_atomic_bytes};
 use jensen::job::words;
 use jensen::vae::{
-    Autoencoder, COLUMNS, LogMarginal, PictureFrame, Records, Selection, VaeModel, VaeRun, beside,
-    first, mosaic, open_vae, vae_model,
+    Autoencoder, COLUMNS, LogMarginal, PictureFrame, Records, Selection, VaeModel, VaeNetwork,
+    VaeRun, beside, first, mosaic, open_vae, vae_model,
 };
 use serde_json::{Value, json};
 
-use super::args::{ApplyArgs, EvaluateArgs, ReconstructArgs, SampleArgs};
+use super::args::{ApplyArgs, EvaluateArgs, ExportArgs, ReconstructArgs, SampleArgs};
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
@@ -423,5 +423,20 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
         format!("{} of {latent}", active.active),
     );
     print(&text)?;
+    Ok(Exit::Done)
+}
+
+pub fn export(args: &ExportArgs) -> CommandResult {
+    let (folder, _) = open_vae(&args.dir)?;
+    let model = vae_model(&folder)?;
+    let files = [
+        (&args.encoder, VaeNetwork::Encoder),
+        (&args.decoder, VaeNetwork::Decoder),
+    ];
+    for (path, network) in files {
+        if let Some(path) = path {
+            write_atomic_bytes(path, &model.onnx(network)?).map_err(Failure::output)?;
+        }
+    }
     Ok(Exit::Done)
 }

@@ -18,6 +18,8 @@ pub enum VaeCommand {
     Reconstruct(ReconstructArgs),
     /// Bounds, marginal likelihood and active latent values of records
     Evaluate(EvaluateArgs),
+    /// Write the networks in the ONNX format, which other programs evaluate
+    Export(ExportArgs),
 }
 
 const FIT_EXAMPLES: &str = "\
@@ -198,4 +200,27 @@ pub struct EvaluateArgs {
     /// Print a JSON object to standard output, and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  jensen vae export digits --encoder encoder.onnx --decoder decoder.onnx
+  python -c \"import onnxruntime as o; print(o.InferenceSession('encoder.onnx').get_outputs())\"
+
+The encoder has the input `record` and the outputs `mean` and `log_variance`. The decoder has the input `latent` and the
+output `mean`. If records have a library size, its second input `context` is this size. Records have the columns and the
+units of the data. They are in double precision if the fit has standardised them, and in single precision otherwise.";
+
+/// Writes networks.
+#[derive(Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct ExportArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Write the encoder to this file
+    #[arg(long, value_name = "FILE", required_unless_present = "decoder")]
+    pub encoder: Option<PathBuf>,
+    /// Write the decoder to this file
+    #[arg(long, value_name = "FILE")]
+    pub decoder: Option<PathBuf>,
 }

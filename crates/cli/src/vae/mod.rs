@@ -5,7 +5,7 @@
 //! | `args` | the command line |
 //! | `fit` | `vae fit`: from rows to weights |
 //! | `progress` | the line of progress |
-//! | `apply` | `vae sample`, `encode`, `reconstruct` and `evaluate`, which use the folder of a fit |
+//! | `apply` | `vae sample`, `encode`, `reconstruct`, `evaluate` and `export`, which use the folder of a fit |
 
 mod apply;
 pub mod args;
@@ -22,5 +22,6 @@ pub fn run(command: VaeCommand) -> CommandResult {
         VaeCommand::Encode(args) => apply::encode(&args),
         VaeCommand::Reconstruct(args) => apply::reconstruct(&args),
         VaeCommand::Evaluate(args) => apply::evaluate(&args),
+        VaeCommand::Export(args) => apply::export(&args),
     }
 }

@@ -324,6 +324,13 @@ fn the_bound_chooses_the_number_of_components_and_new_rows_are_predicted() {
         "{}",
         finished.stdout
     );
+    // The components of a process have no equivalent orders.
+    let process = [&args[..4], &["5", "--starts", "3", "--mixing", "process"]].concat();
+    let compared = jensen(process).expect(0).stdout;
+    assert!(
+        compared.contains("score") && !compared.contains("log K!"),
+        "{compared}"
+    );
     let fit = read_json(&desk.path("run/fit.json"));
     assert_eq!(fit["components"].as_array().unwrap().len(), 3);
     let candidates = fit["candidates"].as_array().unwrap();

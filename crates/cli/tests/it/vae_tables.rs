@@ -236,3 +236,51 @@ fn missing_values_that_a_fit_cannot_have_are_refused() {
     ];
     refused(&asleep, 3, &["wake-sleep", "--method aevb"]);
 }
+
+#[test]
+fn columns_are_found_by_their_names() {
+    let desk = Desk::new();
+    let line = |i: u64| {
+        let x = (i * 37 % 100) as f64 / 10.0;
+        (x, 3.0 - 2.0 * x + (i * 13 % 7) as f64 / 20.0)
+    };
+    let rows = |head: &str, cell: &dyn Fn(u64, f64, f64) -> String| {
+        let lines = (0..100).map(|i| cell(i, line(i).0, line(i).1));
+        std::iter::once(head.to_owned())
+            .chain(lines)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let table = desk.file(
+        "table.csv",
+        &rows("dose,\"blood pressure\"", &|_, x, y| format!("{x},{y}")),
+    );
+    let fit = desk.name("fit");
+    run(&format!(
+        "vae fit {table} --decoder gaussian --latent 1 --hidden 4 --epochs 20 --quiet --out {fit}"
+    ))
+    .expect(0);
+    let rebuilt = run(&format!("vae reconstruct {fit} {table}"))
+        .expect(0)
+        .stdout;
+    assert!(rebuilt.starts_with("dose,blood pressure\n"), "{rebuilt}");
+    let other = desk.file(
+        "other.csv",
+        &rows("id,blood pressure,dose", &|i, x, y| format!("{i},{y},{x}")),
+    );
+    assert_eq!(
+        run(&format!("vae reconstruct {fit} {other}"))
+            .expect(0)
+            .stdout,
+        rebuilt
+    );
+    let short = desk.file(
+        "short.csv",
+        &rows("dose,pressure", &|_, x, y| format!("{x},{y}")),
+    );
+    refused(
+        &["vae", "encode", &fit, &short],
+        3,
+        &["short.csv", "`blood pressure`", "`dose`, `pressure`"],
+    );
+}

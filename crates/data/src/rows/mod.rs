@@ -33,6 +33,8 @@ pub use write::{Number, RowFormat, RowWriter};
 /// interpreted as booleans. Other numbers are unchanged.
 pub struct Rows {
     source: String,
+    /// The names of the columns, if the rows come from a table.
+    columns: Vec<String>,
     extents: Vec<usize>,
     rows: usize,
     element: Element,
@@ -124,15 +126,51 @@ impl Rows {
             .flat_map(|row| columns.iter().map(move |column| column[row]))
             .flat_map(f64::to_le_bytes)
             .collect();
+        let names = table.columns().iter().map(|column| column.name.clone());
+        Self::of_numbers(table.source(), names.collect(), bytes)
+    }
+
+    fn of_numbers(source: &str, columns: Vec<String>, bytes: Vec<u8>) -> Result<Self, DataError> {
         let element = crate::elements::element!(f64, from_le_bytes);
-        let shape = vec![table.rows(), columns.len()];
-        Self::new(
-            table.source().to_owned(),
-            shape,
-            element,
-            Bytes::Held(bytes),
-            0,
-        )
+        let rows = bytes.len() / (columns.len() * size_of::<f64>()).max(1);
+        let shape = vec![rows, columns.len()];
+        let held = Bytes::Held(bytes);
+        let rows = Self::new(source.to_owned(), shape, element, held, 0)?;
+        Ok(Self { columns, ..rows })
+    }
+
+    /// Selects columns by name, in the order of `names`. Rows that do not come from a table have no names and remain
+    /// unchanged.
+    ///
+    /// # Errors
+    /// Fails if a name is not among the names of the columns.
+    pub fn with_columns(self, names: &[String]) -> Result<Self, DataError> {
+        if self.columns.is_empty() || self.columns == names {
+            return Ok(self);
+        }
+        let position = |name: &String| {
+            let found = self.columns.iter().position(|column| column == name);
+            found.ok_or_else(|| {
+                DataError::invalid(format!(
+                    "`{}` has no column `{name}`; its columns are `{}`",
+                    self.source,
+                    self.columns.join("`, `")
+                ))
+            })
+        };
+        let positions: Vec<usize> = names.iter().map(position).collect::<Result<_, _>>()?;
+        let mut row = vec![0.0; self.width()];
+        let mut bytes = Vec::with_capacity(self.rows * positions.len() * size_of::<f64>());
+        for index in 0..self.rows {
+            self.read_exact(index, &mut row);
+            bytes.extend(positions.iter().flat_map(|at| row[*at].to_le_bytes()));
+        }
+        Self::of_numbers(&self.source, names.to_vec(), bytes)
+    }
+
+    /// Returns the names of the columns, or nothing if the rows do not come from a table.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
     }
 
     fn new(
@@ -196,6 +234,7 @@ impl Rows {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         Ok(Self {
+            columns: Vec::new(),
             extents: extents.to_vec(),
             rows,
             element,

@@ -269,6 +269,8 @@ impl TableModel {
             false => 1,
         };
         let rows = (self.rows.len() * self.likelihood.predictors()) as u64;
+        let each = jensen_latent::coordinates(self.likelihood, self.bound);
+        let duals = (self.rows.len() * each) as u64;
         let size = self.process_size() as u64;
         let (model, latents) = match size {
             0 => {
@@ -283,7 +285,7 @@ impl TableModel {
             }
         };
         let table = CELL * self.cells as u64;
-        Ok(PROCESS + table + model + 8 * points * (4 * latents + 6 * rows))
+        Ok(PROCESS + table + model + 8 * points * (4 * latents + 4 * rows + 2 * duals))
     }
 
     /// Returns remarks for the user on how the table was interpreted.

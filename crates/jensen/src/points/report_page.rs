@@ -83,14 +83,19 @@ fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> 
         .x(Axis::new(table.0[0].clone()))
         .y(Axis::new("nats"))
         .series(Series::scatter("", bounds).width(4.0));
-    let caption = "The bound compares numbers of components. For a mixture of K components it includes log K!, \
-     because all orders of the components are equivalent.";
+    let part = &table.0[0];
+    let caption = match table.0[2].contains('!') {
+        true => format!(
+            "The score is the bound plus log K! for K {part}, because all orders of the {part} are equivalent."
+        ),
+        false => format!("The bounds compare numbers of {part}."),
+    };
     let several = table.1.len() > 1;
     Exhibit {
         heading: "Fits compared".to_owned(),
         note: String::new(),
         figures: several
-            .then(|| (Figure::new("").panel(chart), caption.to_owned()))
+            .then(|| (Figure::new("").panel(chart), caption))
             .into_iter()
             .collect(),
         table,

@@ -97,9 +97,11 @@ impl PointsSummary {
             Parts::Factors(_) => "factors",
             Parts::Chain(_) => "states",
         };
+        // The components of a process and known states have no equivalent orders, so their score is the ELBO.
+        let equivalent = rows.iter().any(|row| row.evidence != row.elbo);
         let score = match self.parts {
-            Parts::Factors(_) => "score",
-            Parts::Components(_) | Parts::Chain(_) => "ELBO + log K!",
+            Parts::Components(_) | Parts::Chain(_) if equivalent => "ELBO + log K!",
+            _ => "score",
         };
         let heads = [part, "ELBO", score, "starts within 1 nat of the best", ""];
         let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.2}"));

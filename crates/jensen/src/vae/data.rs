@@ -7,8 +7,8 @@ use jensen_neural::{Architecture, Likelihood, Observation};
 
 use super::layout::TableLayout;
 use super::rows::{
-    Apart, check_columns, check_present, check_rows, extents, log_scales, mean_total, read_as,
-    units,
+    Apart, check_columns, check_present, check_rows, extents, log_scales, mean_total,
+    names_or_numbers, read_as, units,
 };
 use super::{VaeRequest, VaeRun, split, table};
 use crate::Error;
@@ -82,7 +82,12 @@ impl VaeData {
         flags.architecture(&extents, likelihood)?;
         let rows = read_as(rows, likelihood);
         check_rows(&rows, rows.width(), likelihood, true)?;
-        let open = |path: &Path| Ok(read_as(Rows::open(path)?, likelihood));
+        let open = |path: &Path| {
+            Ok(read_as(
+                Rows::open(path)?.with_columns(rows.columns())?,
+                likelihood,
+            ))
+        };
         let apart = Apart::open(validation.as_deref(), open)?;
         let train = train(&rows, &apart, &flags);
         check_columns(&rows, &train)?;
@@ -237,9 +242,7 @@ impl VaeData {
     pub(super) fn names(&self) -> Vec<String> {
         match &self.layout {
             Some(layout) => layout.names(),
-            None => (1..=self.units.columns())
-                .map(|i| format!("x{i}"))
-                .collect(),
+            None => names_or_numbers(self.rows.columns(), self.units.columns()),
         }
     }
 

@@ -227,6 +227,7 @@ impl VaeJob<'_> {
             extents: self.data.extents.clone(),
             units: self.data.units.clone(),
             layout: self.data.layout.clone(),
+            names: self.data.rows.columns().to_vec(),
             tensors: trained.tensors,
             log_sds: trained.log_sds,
         };

@@ -61,6 +61,14 @@ pub fn check_rows(
     })
 }
 
+/// Returns the names of the columns, which are `x1`, `x2`, … if the data had no names.
+pub(super) fn names_or_numbers(names: &[String], columns: usize) -> Vec<String> {
+    match names.len() == columns {
+        true => names.to_vec(),
+        false => (1..=columns).map(|i| format!("x{i}")).collect(),
+    }
+}
+
 /// The maximum number of values that are searched for copies of columns. Reading this many values takes about a second.
 const COMPARED: usize = 20_000_000;
 

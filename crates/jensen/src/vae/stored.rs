@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::data::open_table;
 use super::layout::TableLayout;
-use super::rows::{check_present, log_jacobians, log_scales};
+use super::rows::{check_present, log_jacobians, log_scales, names_or_numbers};
 use super::table::{self, TableColumn};
 use super::{UnitRecords, check_rows, read_as};
 use crate::Error;
@@ -38,6 +38,8 @@ pub struct VaeModel {
     pub units: Units,
     /// The columns of the table and their positions in a record, if they have different uses.
     pub layout: Option<TableLayout>,
+    /// The names of the columns of a table without a layout. The list is empty if the data had no names.
+    pub names: Vec<String>,
     /// The point estimates of the weights, or the means of their posterior. The tensors of the encoder come before the
     /// tensors of the decoder.
     pub tensors: Vec<Tensor>,
@@ -55,6 +57,8 @@ struct Description {
     units: Units,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     columns: Option<Vec<TableColumn>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
     weights: usize,
     digest: String,
 }
@@ -123,7 +127,7 @@ impl VaeModel {
         let likelihood = self.architecture.observation.likelihood;
         let rows = match &self.layout {
             Some(layout) => table::rows(layout.columns(), &open_table(path, None)?)?,
-            None => read_as(Rows::open(path)?, likelihood),
+            None => read_as(Rows::open(path)?.with_columns(&self.names)?, likelihood),
         };
         self.check_rows(&rows)?;
         Ok(rows)
@@ -136,7 +140,7 @@ impl VaeModel {
     pub fn rows_of(&self, table: &Table) -> Result<Rows, Error> {
         let rows = match &self.layout {
             Some(layout) => table::rows(layout.columns(), table)?,
-            None => Rows::of_table(table)?,
+            None => Rows::of_table(table)?.with_columns(&self.names)?,
         };
         self.check_rows(&rows)?;
         Ok(rows)
@@ -146,9 +150,7 @@ impl VaeModel {
     pub fn names(&self) -> Vec<String> {
         match &self.layout {
             Some(layout) => layout.names(),
-            None => (1..=self.units.columns())
-                .map(|i| format!("x{i}"))
-                .collect(),
+            None => names_or_numbers(&self.names, self.units.columns()),
         }
     }
 
@@ -197,6 +199,7 @@ impl VaeModel {
             extents: self.extents.clone(),
             units: self.units.clone(),
             columns: self.layout.as_ref().map(|layout| layout.columns().to_vec()),
+            names: self.names.clone(),
             weights: self.architecture.weights(),
             digest: self.digest(),
         }
@@ -299,6 +302,7 @@ impl VaeModel {
             extents: description.extents,
             units,
             layout,
+            names: description.names,
             tensors,
             log_sds,
         };
@@ -340,6 +344,7 @@ mod tests {
             extents: vec![2, 3],
             units: Units::as_they_are(6),
             layout: None,
+            names: ["a b", "c", "d", "e", "f", "g"].map(str::to_owned).to_vec(),
             architecture,
         };
         assert_eq!(model.image(), Some((3, 2)));

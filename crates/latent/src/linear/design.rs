@@ -10,6 +10,7 @@ use crate::{Dense, Design, Sparse};
 pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     match design {
         Design::Dense(w) => w.as_ref().clone(),
+        Design::Copies(w) => w.to_dense(),
         Design::Identity => Dense::from_fn(latents, latents, |i, j| f64::from(i == j)),
         Design::Select(index) => {
             let mut w = Dense::zeros(index.len(), latents);
@@ -43,6 +44,7 @@ pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
             value: vec![1.0; index.len()],
         },
         Design::Sparse(w) => w.transpose(),
+        Design::Copies(w) => w.to_sparse_transposed(),
         Design::Dense(w) => {
             let mut out = Sparse {
                 rows: w.cols,
@@ -71,6 +73,7 @@ pub(crate) fn times(design: &Design, z: &[f64]) -> Vec<f64> {
         Design::Identity => z.to_vec(),
         Design::Select(index) => index.iter().map(|&l| z[l]).collect(),
         Design::Sparse(w) => w.mul(z),
+        Design::Copies(w) => w.times(z),
         Design::Dense(w) => {
             let mut out = vec![0.0; w.rows];
             out.par_chunks_mut(CHUNK)
@@ -98,6 +101,7 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
             out
         }
         Design::Sparse(w) => w.mul_t(x),
+        Design::Copies(w) => w.transposed_times_vector(x),
         Design::Dense(w) => {
             // A loop over blocks reads x from memory once instead of once per column.
             let parts: Vec<Vec<f64>> = (0..w.rows.div_ceil(CHUNK))
@@ -144,6 +148,7 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
                 out.data[l * latents + l] += w;
             }
         }
+        Design::Copies(w) => return w.gram(weight),
         Design::Sparse(_) => {
             let rows = to_sparse_transposed(design, latents);
             for (n, w) in weight.iter().enumerate() {
@@ -218,6 +223,7 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
             let norms = of_latent();
             map(index.len(), |n| norms[index[n]])
         }
+        Design::Copies(w) => w.row_norms(c),
         Design::Sparse(_) => {
             let rows = to_sparse_transposed(design, c.rows);
             let transposed = super::wide::transpose(c);

@@ -6,11 +6,12 @@
 //! | `narrow` | dense prior, L < N | A = I + Rᵀ WᵀΛW R, L × L, Σ = RRᵀ |
 //! | `sparse` | sparse precision Q | A = Q + WᵀΛW by a sparse Cholesky factor, its inverse on the factor's pattern by `selected` |
 //! | `chained` | Markov chain | the covariances of a Kalman filter (`filter`), and a dense matrix of the other variables |
-//! | `design` | products with W | |
+//! | `design`, `copies` | products with W | |
 //! | `kernels` | dense factorisations and sums | |
 
 mod block;
 mod chained;
+pub(crate) mod copies;
 pub(crate) mod design;
 mod filter;
 pub(crate) mod kernels;
@@ -36,8 +37,48 @@ pub(crate) enum Geometry {
 }
 
 /// With more independent latent variables than this and a sparse design, the posterior precision is stored as a sparse
-/// matrix.
+/// matrix, if it is sparse.
 const MANY: usize = 512;
+
+/// The largest number of independent latent variables for which a precision that is not sparse is stored as a dense
+/// matrix. The matrix then takes half a gibibyte.
+const LARGEST: usize = 8192;
+
+/// The share of pairs of latent variables above which the precision counts as dense. The fill-in of a factor makes such a
+/// matrix practically full.
+const FULL: f64 = 0.25;
+
+/// Returns whether the posterior precision of independent latent variables is stored as a sparse matrix.
+fn is_sparse(design: &Design, latents: usize) -> bool {
+    match design {
+        _ if latents <= MANY => false,
+        Design::Dense(_) | Design::Copies(_) => false,
+        Design::Sparse(_) if latents <= LARGEST => !couples_most(design, latents),
+        _ => true,
+    }
+}
+
+/// Returns whether the predictors couple more than the share [`FULL`] of all pairs of latent variables.
+fn couples_most(design: &Design, latents: usize) -> bool {
+    let rows = design::to_sparse_transposed(design, latents);
+    let most = FULL * (latents * latents) as f64;
+    let mut coupled = vec![false; latents * latents];
+    let mut pairs = 0;
+    for n in 0..rows.cols {
+        let (index, _) = rows.col(n);
+        for &j in index {
+            for &i in index {
+                let known = &mut coupled[j * latents + i];
+                pairs += usize::from(!*known);
+                *known = true;
+            }
+        }
+        if pairs as f64 > most {
+            return true;
+        }
+    }
+    false
+}
 
 /// The number of matrices with the shape of a dense design that a fit keeps in memory at the same time, as measured.
 const DESIGNS: u64 = 3;
@@ -49,26 +90,21 @@ pub(crate) fn observed_once(model: &LatentModel) -> bool {
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
 }
 
-/// Returns the approximate memory of a fit's linear algebra in bytes. For a sparse precision, the memory depends on the
-/// fill-in of the factor.
-///
-/// # Errors
-/// Fails if the precision cannot be analysed.
-pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
+/// Returns the approximate memory of a fit's linear algebra in bytes for the rows of the model's design.
+pub(crate) fn footprint(model: &LatentModel) -> Result<u64, Error> {
     let (n, latents) = (model.design_rows() as u64, model.prior.len() as u64);
     match &model.prior.covariance {
         Covariance::Precision(q) => sparse::footprint(model, q),
         Covariance::Chain(chain) => Ok(chained::footprint(chain, n)),
-        Covariance::Diagonal(variances)
-            if variances.len() > MANY && !matches!(model.design, Design::Dense(_)) =>
-        {
+        Covariance::Diagonal(variances) if is_sparse(&model.design, variances.len()) => {
             sparse::footprint(model, &sparse::diagonal(variances))
         }
         // The five matrices are Σ, its factor, its inverse and two work matrices.
         Covariance::Dense(_) => Ok(8 * 5 * latents * latents),
         Covariance::Diagonal(_) => {
-            let designs = match model.design {
+            let designs = match &model.design {
                 Design::Dense(_) => DESIGNS * n * latents,
+                Design::Copies(w) => DESIGNS * w.one().data.len() as u64,
                 _ => 0,
             };
             Ok(8 * (5 * latents.min(n) * latents.min(n) + designs))
@@ -83,7 +119,6 @@ impl Geometry {
         notes: &mut Vec<String>,
     ) -> Result<Self, Error> {
         let (n, latents) = (model.design_rows(), model.prior.len());
-        let dense_design = matches!(model.design, Design::Dense(_));
         match &model.prior.covariance {
             // The factor of Q + WᵀΛW has only the fill-in of the field's graph, whereas the field's covariance would be
             // dense.
@@ -91,7 +126,7 @@ impl Geometry {
             Covariance::Chain(chain) => Ok(Self::Chain(Box::new(ChainField::new(model, chain)?))),
             // Independent variables are coupled only by the predictors, so their posterior precision is sparse. A dense
             // factor would cost the cube of the number of variables.
-            Covariance::Diagonal(variances) if latents > MANY && !dense_design => {
+            Covariance::Diagonal(variances) if is_sparse(&model.design, latents) => {
                 let q = sparse::diagonal(variances);
                 Ok(Self::Sparse(Box::new(SparseField::new(model, &q)?)))
             }
@@ -209,5 +244,38 @@ impl Geometry {
             Self::Sparse(g) => g.sensitivity(model, mean),
             Self::Chain(g) => Ok(g.sensitivity(model, alpha, mean)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dense, Sparse};
+
+    /// A design in which row n has weights for each of these latent variables.
+    fn design(rows: usize, latents: usize, index: impl Fn(usize) -> Vec<usize>) -> Design {
+        let triplets: Vec<(usize, usize, f64)> = (0..rows)
+            .flat_map(|n| index(n).into_iter().map(move |l| (n, l, 1.0)))
+            .collect();
+        Design::Sparse(Sparse::from_triplets(rows, latents, &triplets).unwrap())
+    }
+
+    #[test]
+    fn only_sparse_precisions_are_stored_as_sparse_matrices() {
+        let latents = 600;
+        // An intercept and two crossed groupings.
+        let groups = design(2000, latents, |n| vec![0, 1 + n % 550, 551 + n % 49]);
+        assert!(is_sparse(&groups, latents));
+        // Coefficients of ten columns in each of 60 categories, of which each row compares two.
+        let categories = design(6000, latents, |n| {
+            let of = |k: usize| (0..10).map(move |column| 10 * k + column);
+            of(n % 60).chain(of((n + 1 + n / 60) % 60)).collect()
+        });
+        assert!(!is_sparse(&categories, latents));
+        assert!(!is_sparse(
+            &Design::Dense(Dense::zeros(9, latents).into()),
+            latents
+        ));
+        assert!(!is_sparse(&design(2000, 500, |n| vec![n % 500]), 500));
     }
 }

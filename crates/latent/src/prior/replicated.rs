@@ -1,8 +1,8 @@
 //! Independent copies of a prior, for likelihoods with several linear predictors per observation.
 
 use crate::{
-    Covariance, CovarianceSensitivity, Dense, Design, Error, Parameter, Precision, Prior, Query,
-    Sensitivity, Sparse, Structure,
+    Copies, Covariance, CovarianceSensitivity, Dense, Design, Error, Parameter, Precision, Prior,
+    Query, Sensitivity, Sparse, Structure,
 };
 
 /// Independent copies of a prior that share hyperparameters. Copy k of latent variable l has the index `l · times + k`.
@@ -60,18 +60,9 @@ pub fn replicate_design(design: &Design, times: usize) -> Design {
                 .flat_map(|l| (0..times).map(move |k| l * times + k))
                 .collect(),
         ),
-        Design::Dense(w) => Design::Sparse(sparse(&to_sparse(w), times)),
+        Design::Dense(w) => Design::Copies(Copies::new(w.clone(), times)),
         Design::Sparse(w) => Design::Sparse(sparse(w, times)),
-    }
-}
-
-fn to_sparse(w: &Dense) -> Sparse {
-    Sparse {
-        rows: w.rows,
-        cols: w.cols,
-        col_start: (0..=w.cols).map(|j| j * w.rows).collect(),
-        row: (0..w.cols).flat_map(|_| 0..w.rows).collect(),
-        value: w.data.clone(),
+        Design::Copies(_) => unreachable!("the design of one copy"),
     }
 }
 

@@ -23,6 +23,7 @@ use rayon::prelude::*;
 use super::convex::Value;
 use super::expectation::{Nodes, Potentials, Quadrature};
 use super::multinomial::Multinomial;
+use crate::linear::copies::{contrasted, count, pairs};
 use crate::linear::design::to_sparse_transposed;
 use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
@@ -33,15 +34,6 @@ const GRID: usize = 3;
 
 /// Number of points in the mean over points. The estimate of the error uses four times as many points.
 const POINTS: usize = 8192;
-
-pub(crate) fn count(size: usize) -> usize {
-    size * (size + 1) / 2
-}
-
-/// Returns the pairs of predictors in the order of their contrasts. Pairs with the reference are not included.
-fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..size).flat_map(move |j| (j + 1..size).map(move |k| (j, k)))
-}
 
 #[derive(Debug)]
 pub(crate) struct Contrasts {
@@ -345,17 +337,6 @@ impl PointSet {
     }
 }
 
-/// Converts the values of an observation's predictors to the values of its contrasts, for each observation in turn.
-fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
-    values
-        .chunks(size)
-        .flat_map(|own| {
-            let differences = pairs(size).map(|(j, k)| own[j] - own[k]);
-            own.iter().copied().chain(differences)
-        })
-        .collect()
-}
-
 /// If the bound couples an observation's predictors, this function selects their values from the values of the
 /// contrasts.
 pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
@@ -375,12 +356,26 @@ fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
     several.then(|| likelihood.predictors())
 }
 
+/// Returns the number of elements of α for an observation, which is also that of λ.
+pub fn coordinates(likelihood: Likelihood, bound: SiteBound) -> usize {
+    coupled(likelihood, bound).map_or(likelihood.predictors(), count)
+}
+
 pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return Cow::Borrowed(model);
     };
-    let latents = model.prior.len();
-    let rows = to_sparse_transposed(&model.design, latents);
+    let mut inner = model.clone();
+    inner.design = match &model.design {
+        Design::Copies(copies) => Design::Copies(copies.with_contrasts()),
+        design => Design::Sparse(sparse_with_contrasts(design, model.prior.len(), size)),
+    };
+    inner.observations.offset = (model.observations.offset.as_ref()).map(|o| contrasted(o, size));
+    Cow::Owned(inner)
+}
+
+fn sparse_with_contrasts(design: &Design, latents: usize, size: usize) -> Sparse {
+    let rows = to_sparse_transposed(design, latents);
     let groups = rows.cols / size;
     let mut triplets = Vec::new();
     let mut row = 0;
@@ -399,11 +394,7 @@ pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
             row += 1;
         }
     }
-    let design = Sparse::from_triplets(row, latents, &triplets).expect("rows of the design");
-    let mut inner = model.clone();
-    inner.design = Design::Sparse(design);
-    inner.observations.offset = (model.observations.offset.as_ref()).map(|o| contrasted(o, size));
-    Cow::Owned(inner)
+    Sparse::from_triplets(row, latents, &triplets).expect("rows of the design")
 }
 
 pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Cow<'a, Warm> {

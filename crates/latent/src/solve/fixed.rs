@@ -237,8 +237,9 @@ impl Algorithm for FixedPoint<'_, '_> {
         };
         let gain = point.bound - at.bound;
         let rate = (gain.abs() / state.gain.abs()).clamp(0.0, 0.95);
-        let remaining = gain.abs() * rate / (1.0 - rate);
-        let tolerance = self.problem.settings.tolerance;
+        // Bounds closer to each other than the errors of their expectations cannot be compared.
+        let remaining = (gain.abs() * rate / (1.0 - rate)).max(self.sites.discord());
+        let tolerance = self.problem.settings.tolerance.max(rounding);
         let bound = point.bound;
         if state.points.len() == MIXED {
             state.points.remove(0);

@@ -94,6 +94,15 @@ pub fn fit(
     Ok(fit)
 }
 
+/// Returns the approximate memory of a fit's linear algebra in bytes. For a sparse precision, the memory depends on the
+/// fill-in of the factor.
+///
+/// # Errors
+/// Fails if the precision cannot be analysed.
+pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
+    crate::linear::footprint(&with_contrasts(model))
+}
+
 /// Fits the Gaussian posterior under user-defined sites. Like [`fit`](fn@fit), the function returns the bound, the
 /// posterior and the duality gap, which limits the distance from the optimum. Its inputs are the prior of the latent
 /// variables, the design of the linear predictors, and their offsets.

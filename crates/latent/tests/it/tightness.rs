@@ -2,8 +2,8 @@
 
 use crate::common::{converged, identity, noise};
 use jensen_latent::{
-    Covariance, Dense, Design, Fit, LatentModel, Likelihood, Observations, Settings, SiteBound,
-    Structure, tightness,
+    Copies, Covariance, Dense, Design, Fit, LatentModel, Likelihood, Observations, Settings,
+    SiteBound, Sparse, Structure, tightness,
 };
 use jensen_math::rng::{Purpose, Stream};
 
@@ -192,6 +192,52 @@ fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
     let predicted = jensen_latent::predict(&model, &warm, &rows).unwrap();
     for ((m, v), (mean, variance)) in predicted.iter().zip(dense.mean.iter().zip(&dense.variance)) {
         assert!((m - mean).abs() < 1e-8 && (v - variance).abs() < 1e-8);
+    }
+}
+
+/// The weights of all categories are the same, which the design may state or not.
+#[test]
+fn copies_of_a_design_give_the_fit_of_the_explicit_matrix() {
+    let one = Dense::from_fn(90, 3, |n, l| [1.0, (n % 7) as f64 - 3.0, (n % 4) as f64][l]);
+    for bound in [SiteBound::Exact, SiteBound::Log] {
+        let copies = Copies::new(one.clone().into(), 3);
+        let triplets: Vec<(usize, usize, f64)> = (0..copies.rows())
+            .flat_map(|n| copies.row(n).into_iter().map(move |(l, x)| (n, l, x)))
+            .collect();
+        let explicit = Sparse::from_triplets(copies.rows(), copies.cols(), &triplets).unwrap();
+        let model = |design| LatentModel {
+            prior: Structure {
+                mean: vec![0.0; 9],
+                covariance: Covariance::Diagonal(vec![2.0; 9]),
+            },
+            design,
+            likelihood: Likelihood::multinomial(4),
+            bound,
+            observations: Observations::new(
+                (0..90).map(|n| (n * n % 4 + n % 3) as f64 % 4.0).collect(),
+            ),
+        };
+        let (a, b) = (
+            model(Design::Copies(copies)),
+            model(Design::Sparse(explicit)),
+        );
+        let (a_fit, b_fit) = (converged(&a), converged(&b));
+        crate::common::close("bound", &[a_fit.bound], &[b_fit.bound], 1e-7);
+        crate::common::close("mean", &a_fit.mean, &b_fit.mean, 1e-4);
+        crate::common::close("variance", &a_fit.variance, &b_fit.variance, 1e-5);
+        let predicted = |model: &LatentModel, fit: &Fit| {
+            let rows = jensen_latent::Query::Rows(model.design.clone());
+            let values = jensen_latent::predict(model, &fit.warm(), &rows).unwrap();
+            values.into_iter().unzip::<_, _, Vec<f64>, Vec<f64>>()
+        };
+        let (mean, variance) = predicted(&a, &a_fit);
+        crate::common::close("predictors", &mean, &a_fit.predictor_mean, 1e-8);
+        crate::common::close(
+            "their variances",
+            &variance,
+            &a_fit.predictor_variance,
+            1e-8,
+        );
     }
 }
 

@@ -202,6 +202,7 @@ fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
         Design::Dense(w) => (0..n)
             .map(|i| (0..latents).map(|l| (l, w.get(i, l))).collect())
             .collect(),
+        Design::Copies(w) => (0..n).map(|i| w.row(i)).collect(),
         Design::Sparse(w) => {
             let mut rows = vec![Vec::new(); n];
             for l in 0..latents {

@@ -7,14 +7,12 @@ use jensen_density::{Lanes, LogDensity};
 
 use super::Refine;
 use crate::oracle::Estimate;
-use crate::refine::convergence::convergence;
 use crate::refine::evidence::{RatioSet, log_evidence};
 use crate::refine::map::Shown;
 use crate::refine::mixing::Ensemble;
 use crate::refine::state::RefineState;
 use crate::refine::tempering::log_ratios;
 use crate::refine::whitening;
-use jensen_run::Algorithm;
 
 impl<D: LogDensity> Refine<'_, D> {
     /// Changes to coordinates in which the recorded particles have unit variances. If no particles have been recorded,
@@ -121,19 +119,6 @@ impl<D: LogDensity> Refine<'_, D> {
                 .log_dets(&self.based(&state.shown, x, lanes), lanes)
         });
         each.collect()
-    }
-
-    pub(crate) fn converge(
-        &mut self,
-        state: &mut RefineState,
-        optima: &[Vec<f64>],
-        iteration: u64,
-    ) {
-        let draws = self.output(state).draws;
-        let key = (self.source, iteration + 1);
-        let (converged_from, calls) = convergence(self.target.density(), &draws, optima, key);
-        state.converged_from = converged_from;
-        state.calls += calls;
     }
 
     pub(super) fn log_q(&self, state: &RefineState, z: &[f64]) -> Vec<f64> {
