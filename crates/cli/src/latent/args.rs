@@ -34,6 +34,7 @@ A prior is a sum (`+`) of:
   icar(graph=FILE, on=COLUMN, precision=…)
   bym2(graph=FILE, on=COLUMN, precision=…, phi=…)
   grid(rw1|rw2|spde, ROWS, COLUMNS, on=CELL, mask=FILE, precision=…)
+  mesh(spde, on=(COLUMN, COLUMN), edge=…, range=…, variance=…)
 
 A kernel is rbf, matern12, matern32, matern52, linear, constant, or a product of them with `*`. A grid is on a CELL or on
 (ROW, COLUMN); spde has range=… and variance=… instead of a precision.

@@ -1,6 +1,6 @@
 //! Figures of latent fields: lines with bands, heat maps of grids, and graphs of neighbouring regions.
 
-use jensen_latent::prior::{Graph, Index, Piece, Reader};
+use jensen_latent::prior::{Graph, Index, Mesh, Piece, Reader};
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
 
 use super::posterior::moments as of_mixture;
@@ -88,6 +88,11 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
                         drawn.extend(on_graph);
                     }
                 }
+                Reader::Mesh(mesh) => {
+                    for (what, values) in [("mean", &mean), ("standard deviation", &sd)] {
+                        drawn.push(surface(&title, what, mesh, values));
+                    }
+                }
                 Reader::At(Index::Groups { .. }) | Reader::Covariates(_) => {
                     drawn.push(bars(&title, &labels(piece), &mean, &sd));
                 }
@@ -117,6 +122,56 @@ fn grid(title: &str, what: &str, values: Vec<f64>, rows: usize, columns: usize) 
         (height * scale + 80.0).max(200.0),
     );
     let caption = format!("Posterior {what} of the field, on the scale of the linear predictor.");
+    (Figure::new("").panel(map), caption)
+}
+
+/// Draws values at the nodes of a mesh over the rectangle around the places of the rows.
+fn surface(title: &str, what: &str, mesh: &Mesh, values: &[f64]) -> Drawn {
+    const LONGER: f64 = 60.0;
+    let range = |d: usize| {
+        let input = &mesh.inputs[d];
+        let table = mesh
+            .places
+            .iter()
+            .map(|p| input.centre + input.scale * p[d]);
+        table.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
+            (low.min(x), high.max(x))
+        })
+    };
+    let (x, y) = (range(0), range(1));
+    let (width, height) = (x.1 - x.0, y.1 - y.0);
+    let cell = width.max(height) / LONGER;
+    let count = |side: f64| (side / cell).round().max(1.0);
+    let (columns, rows) = (count(width), count(height));
+    let middle = |(low, high): (f64, f64), i: usize, of: f64, d: usize| {
+        let input = &mesh.inputs[d];
+        (low + (high - low) * (i as f64 + 0.5) / of - input.centre) / input.scale
+    };
+    let cells = (0..rows as usize).flat_map(|r| (0..columns as usize).map(move |c| (r, c)));
+    let value = |(r, c)| {
+        let place = [middle(x, c, columns, 0), middle(y, r, rows, 1)];
+        mesh.weights(place).map_or(f64::NAN, |weights| {
+            weights.iter().map(|(node, w)| w * values[*node]).sum()
+        })
+    };
+    let scale = 420.0 / columns.max(rows);
+    let map = HeatMap::new(
+        format!("{title}: {what}"),
+        x,
+        y,
+        columns as usize,
+        cells.map(value).collect(),
+    )
+    .x(Axis::new(&mesh.inputs[0].column))
+    .y(Axis::new(&mesh.inputs[1].column))
+    .value(Axis::new(""))
+    .sized(
+        (columns * scale + 130.0).max(240.0),
+        (rows * scale + 80.0).max(200.0),
+    );
+    let caption = format!(
+        "Posterior {what} of the field on the scale of the linear predictor, interpolated between the nodes of its mesh."
+    );
     (Figure::new("").panel(map), caption)
 }
 

@@ -13,6 +13,7 @@ use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
 use super::inputs::{Covariate, Source, Units, matrix};
 use super::kernel::Shape;
+use super::mesh::Discretisation;
 use super::pin::{Pin, hold};
 use super::read::{Piece, Reader, Rows, coordinates, design};
 use super::setting::{self, Setting};
@@ -312,6 +313,7 @@ fn count(reader: &Reader, rows: usize) -> usize {
         Reader::Common => 1,
         Reader::Inputs(columns) => columns.len(),
         Reader::Basis(basis) => basis.len(),
+        Reader::Mesh(mesh) => mesh.nodes(),
         Reader::Given { root, .. } => root.rows,
     }
 }
@@ -384,6 +386,25 @@ impl Assembled {
             _ => None,
         })
         .map(|(piece, spectral, own)| Ok((piece.name.as_str(), spectral.truncation(own)?)))
+        .collect()
+    }
+
+    /// Returns the names of the parts on meshes, each with the error of the mesh at θ.
+    ///
+    /// # Errors
+    /// Fails if θ is out of range.
+    pub fn discretisation(&self, theta: &[f64]) -> Result<Vec<(&str, Discretisation)>, Error> {
+        let Kind::Stack { stack, .. } = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let each = self.pieces.iter().zip(stack.split(theta)?);
+        each.filter_map(|(piece, (part, own))| match (&piece.reader, part) {
+            (Reader::Mesh(mesh), Block::Field(field)) => {
+                let found = field.discretisation(mesh, own);
+                Some(found.map(|found| (piece.name.as_str(), found)))
+            }
+            _ => None,
+        })
         .collect()
     }
 

@@ -12,7 +12,7 @@
 //! | AR(1) | stationary, variance σ² | ρ, variance | none |
 //! | Ornstein–Uhlenbeck | AR(1) in continuous time | ρ, variance | none |
 //! | correlated effects of groups | I ⊗ Σ⁻¹ | variances, partial correlations | none |
-//! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
+//! | SPDE on a grid or a mesh | t (κ²C + R) C⁻¹ (κ²C + R), κ = √8/range, t = 1/(4πκ² variance); C = I on a grid | range, variance | none |
 //!
 //! Nodes without neighbours are independent with distribution N(0, 1/τ), because the Laplacian does not determine their
 //! level. References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE
@@ -47,7 +47,7 @@ pub(super) enum FieldKind {
     Ornstein { gaps: Vec<f64> },
     /// Each term is one element of the precision matrix of a group, repeated for all groups.
     Correlated { groups: f64, size: usize },
-    /// The terms are I, R and R².
+    /// The terms are C, R and R C⁻¹ R.
     Spde {
         nodes: f64,
         eigenvalues: Option<Vec<f64>>,
@@ -421,15 +421,6 @@ impl Field {
             border.push((i, i, list.len() as f64));
             border.extend(list.iter().map(|j| (i, *j, -1.0)));
         }
-        let first = Sparse::from_triplets(n, n, &border)?;
-        let mut second = Vec::new();
-        for j in 0..n {
-            let (rows, values) = first.col(j);
-            for (i, a) in rows.iter().zip(values) {
-                let (others, products) = first.col(*i);
-                second.extend(others.iter().zip(products).map(|(k, b)| (*k, j, a * b)));
-            }
-        }
         let start = lattice.rows.max(lattice.columns) as f64 / 5.0;
         let eigenvalues = lattice.is_full().then(|| {
             let along = |n: usize| {
@@ -439,17 +430,41 @@ impl Field {
                 .flat_map(|a| along(lattice.columns).map(move |b| a + b))
                 .collect()
         });
+        let settings = vec![
+            Setting::positive("range", range, start.max(2.0)),
+            Setting::positive("variance", variance, 1.0),
+        ];
+        Self::stationary(&vec![1.0; n], border, eigenvalues, settings)
+    }
+
+    /// Returns the field with precision t (κ²C + R) C⁻¹ (κ²C + R) for a diagonal matrix C (`mass`) and a symmetric
+    /// matrix R (`stiffness`). The eigenvalues of R are known if C is the identity.
+    pub(super) fn stationary(
+        mass: &[f64],
+        stiffness: Triplets,
+        eigenvalues: Option<Vec<f64>>,
+        settings: Vec<Setting>,
+    ) -> Result<Self, Error> {
+        let n = mass.len();
+        let first = Sparse::from_triplets(n, n, &stiffness)?;
+        let mut second = Vec::new();
+        for j in 0..n {
+            let (rows, values) = first.col(j);
+            for (i, a) in rows.iter().zip(values) {
+                let (others, products) = first.col(*i);
+                let product = |(k, b): (&usize, &f64)| (*k, j, a * b / mass[*i]);
+                second.extend(others.iter().zip(products).map(product));
+            }
+        }
+        let diagonal = mass.iter().enumerate().map(|(i, c)| (i, i, *c)).collect();
         Self::from_terms(
             n,
-            &[(0..n).map(|i| (i, i, 1.0)).collect(), border, second],
+            &[diagonal, stiffness, second],
             FieldKind::Spde {
                 nodes: n as f64,
                 eigenvalues,
             },
-            vec![
-                Setting::positive("range", range, start.max(2.0)),
-                Setting::positive("variance", variance, 1.0),
-            ],
+            settings,
         )
     }
 

@@ -11,6 +11,7 @@
 //! | `basis` | the functions |
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
+//! | `mesh` | triangulations of places, and fields on them |
 //! | `walk` | random walks over even and uneven distances |
 //! | `ornstein` | the autoregression in continuous time |
 //! | `times` | nodes at the values of a column; processes at new times |
@@ -41,6 +42,7 @@ mod graph;
 mod inputs;
 mod kernel;
 mod matern;
+mod mesh;
 mod ornstein;
 mod pin;
 mod read;
@@ -66,6 +68,7 @@ pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
 pub use inputs::{Covariate, Index, Inputs, Source, Units};
 pub use kernel::Shape;
+pub use mesh::{Discretisation, Mesh};
 pub use pin::Pin;
 pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};

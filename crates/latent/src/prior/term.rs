@@ -104,6 +104,7 @@ impl Builder<'_, '_> {
         let (reader, body) = match known.term.name {
             "gp" => self.gp(notes)?,
             "hsgp" => self.hsgp(notes)?,
+            "mesh" => self.mesh(notes)?,
             "covariance" => self.covariance(notes)?,
             "iid" => {
                 known.at_most(0)?;

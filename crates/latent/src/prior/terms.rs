@@ -112,7 +112,7 @@ const LINE: &[&str] = &["on", "from", "to", "step"];
 const EVERY: [&str; 1] = ["by"];
 
 /// All terms.
-pub const TERMS: [Term; 13] = [
+pub const TERMS: [Term; 14] = [
     Term {
         name: "gp",
         usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
@@ -234,6 +234,17 @@ pub const TERMS: [Term; 13] = [
         keys: &["on", "first", "mask"],
         flags: &[],
         parameters: &[PRECISION, length("range", 2.0), VARIANCE],
+    },
+    Term {
+        name: "mesh",
+        usage: "mesh(spde, on=(COLUMN, COLUMN)[, edge=h][, cutoff=c][, extension=e][, range=r][, variance=v])",
+        meaning: "Stationary field over two coordinates in one unit, on a mesh of the rows' places. The range \
+                  starts at a fifth of the longer side of the rectangle around them, the variance at 1. Edges \
+                  are at most 0.15 of that range, places closer than half an edge share a node, and the mesh \
+                  extends two ranges beyond them.",
+        keys: &["on", "edge", "cutoff", "extension"],
+        flags: &[],
+        parameters: &[length("range", 2.0), VARIANCE],
     },
 ];
 

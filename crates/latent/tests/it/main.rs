@@ -6,6 +6,7 @@ mod factors;
 mod given;
 mod integrate;
 mod joint;
+mod mesh;
 mod moments;
 mod prior;
 mod quantiles;
