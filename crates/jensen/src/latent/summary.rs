@@ -225,7 +225,13 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     let others = pieces
         .iter()
         // Coefficients of functions mean nothing alone.
-        .filter(|p| !effect(p) && !matches!(p.reader, Reader::Basis(_) | Reader::Mesh(_)))
+        .filter(|p| !effect(p))
+        .filter(|p| {
+            !matches!(
+                p.reader,
+                Reader::Basis(_) | Reader::Mesh(_) | Reader::Tensor(_)
+            )
+        })
         .filter(|p| p.latents.len() <= LISTED);
     for piece in pieces.iter().filter(effect).chain(others) {
         for (l, label) in piece.latents.clone().zip(labels(piece)) {

@@ -74,7 +74,7 @@ impl Level {
             let word = |i: usize| call.positional.get(i).map(|w| w.text.as_str());
             let own = match (call.name.text.as_str(), word(0)) {
                 ("fixed", _) | ("gp", Some("linear")) => Self::None,
-                ("intercept" | "rw1" | "rw2" | "icar" | "bym2" | "gp", _) => Self::Free,
+                ("intercept" | "rw1" | "rw2" | "te" | "icar" | "bym2" | "gp", _) => Self::Free,
                 ("grid", Some("rw1" | "rw2")) => Self::Free,
                 _ => Self::Shrunk,
             };
@@ -167,7 +167,7 @@ fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
                      `covariance`; use `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a \
                      field (`rw2`, `ar1`, `grid`) or `hsgp` instead of the process",
                     match name {
-                        "hsgp" => "has basis functions",
+                        "hsgp" | "te" => "has basis functions",
                         _ => "is a field with a sparse precision",
                     }
                 ),
@@ -314,6 +314,7 @@ fn count(reader: &Reader, rows: usize) -> usize {
         Reader::Inputs(columns) => columns.len(),
         Reader::Basis(basis) => basis.len(),
         Reader::Mesh(mesh) => mesh.nodes(),
+        Reader::Tensor(tensor) => tensor.len(),
         Reader::Given { root, .. } => root.rows,
     }
 }

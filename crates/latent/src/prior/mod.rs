@@ -11,7 +11,9 @@
 //! | `basis` | the functions |
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
-//! | `mesh` | triangulations of places, and fields on them |
+//! | `mesh` | triangulations of locations, and fields on them |
+//! | `stationary` | stationary fields on grids and meshes |
+//! | `tensor` | smooths of two columns |
 //! | `walk` | random walks over even and uneven distances |
 //! | `ornstein` | the autoregression in continuous time |
 //! | `times` | nodes at the values of a column; processes at new times |
@@ -53,6 +55,8 @@ mod spec;
 mod spectral;
 mod stack;
 mod states;
+mod stationary;
+mod tensor;
 mod term;
 mod terms;
 mod times;
@@ -77,5 +81,6 @@ pub use spec::{Call, Named, Spec, SpecError, Word};
 pub use spectral::{Spectral, Truncation};
 pub use stack::{Block, Stack};
 pub use states::States;
+pub use tensor::Tensor;
 pub use terms::{DEVIATION, TERMS, Term};
 pub use times::{Times, Variable};

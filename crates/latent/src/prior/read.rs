@@ -7,6 +7,7 @@ use super::basis::Basis;
 use super::by::{self, Factors};
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use super::mesh::Mesh;
+use super::tensor::Tensor;
 use super::times::{Bridge, Bridged, Variable};
 use crate::{Dense, Design, Sparse};
 
@@ -27,6 +28,8 @@ pub enum Reader {
     Basis(Basis),
     /// The variables are the values at the nodes of a mesh, and the row has the barycentric weights of its triangle.
     Mesh(Arc<Mesh>),
+    /// The variables are coefficients of products of B-splines.
+    Tensor(Tensor),
     /// The row selects a row of a matrix R, and RRᵀ is the covariance.
     Given {
         /// The mapping to the rows of R.
@@ -91,7 +94,9 @@ pub(super) fn coordinates(
         }
         Reader::Covariates(list) | Reader::Inputs(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
-        Reader::Basis(_) | Reader::Mesh(_) => unreachable!("a process has kernels"),
+        Reader::Basis(_) | Reader::Mesh(_) | Reader::Tensor(_) => {
+            unreachable!("a process has kernels")
+        }
         Reader::Given { index, root } => {
             let found = index.find(source, rows)?;
             Dense::from_fn(rows.len(), root.cols, |i, j| {
@@ -150,6 +155,7 @@ impl Columns {
             (Reader::Covariates(list), _) => Self::Values(matrix(list, source, rows)?),
             (Reader::Basis(basis), _) => Self::Values(basis.values(source, rows)?),
             (Reader::Mesh(mesh), _) => Self::Weighted(mesh.rows(source, rows)?),
+            (Reader::Tensor(tensor), _) => Self::Weighted(tensor.rows(source, rows)?),
             (Reader::Common, _) => Self::Index(vec![Ok(0); n]),
             (Reader::Inputs(_) | Reader::Given { .. }, _) => {
                 unreachable!("only processes have inputs")

@@ -12,6 +12,7 @@ mod prior;
 mod quantiles;
 mod solvers;
 mod states;
+mod tensor;
 mod tightness;
 mod times;
 mod uses;

@@ -27,25 +27,25 @@ fn matern(a: [f64; 2], b: [f64; 2], range: f64) -> f64 {
     if z == 0.0 { 1.0 } else { z * bessel_k1(z) }
 }
 
-/// Scattered places in a rectangle of 10 × 6.
-fn places(n: usize) -> Vec<[f64; 2]> {
+/// Scattered locations in a rectangle of 10 × 6.
+fn locations(n: usize) -> Vec<[f64; 2]> {
     let at = |i: usize, step: f64| ((i as f64 + 0.5) * step).fract();
     (0..n)
         .map(|i| [10.0 * at(i, 0.754_877_666), 6.0 * at(i, 0.569_840_291)])
         .collect()
 }
 
-fn table(places: &[[f64; 2]]) -> TestTable {
-    let column = |d: usize| places.iter().map(|p| p[d]).collect::<Vec<f64>>();
+fn table(locations: &[[f64; 2]]) -> TestTable {
+    let column = |d: usize| locations.iter().map(|p| p[d]).collect::<Vec<f64>>();
     TestTable::default()
         .with("east", &column(0))
         .with("north", &column(1))
 }
 
-fn made(prior: &str, places: &[[f64; 2]]) -> Result<Assembled, String> {
-    let rows: Vec<usize> = (0..places.len()).collect();
+fn made(prior: &str, locations: &[[f64; 2]]) -> Result<Assembled, String> {
+    let rows: Vec<usize> = (0..locations.len()).collect();
     let spec = Spec::parse(prior).unwrap();
-    assemble(&spec, &table(places), &rows, Units::TABLE).map_err(|e| e.to_string())
+    assemble(&spec, &table(locations), &rows, Units::TABLE).map_err(|e| e.to_string())
 }
 
 fn design(made: &Assembled) -> Sparse {
@@ -98,17 +98,17 @@ fn covariances(made: &Assembled, count: usize) -> Dense {
 
 #[test]
 fn covariances_are_those_of_a_matern_field() {
-    let places = places(300);
+    let locations = locations(300);
     let made = made(
         "mesh(spde, on=(east, north), edge=0.3, range=3, variance=2)",
-        &places,
+        &locations,
     )
     .unwrap();
     let found = covariances(&made, 20);
     let mut worst = 0.0f64;
     for i in 0..300 {
         for j in 0..20 {
-            let expected = 2.0 * matern(places[i], places[j], 3.0);
+            let expected = 2.0 * matern(locations[i], locations[j], 3.0);
             worst = worst.max((found.get(i, j) - expected).abs());
         }
     }
@@ -120,14 +120,14 @@ fn covariances_are_those_of_a_matern_field() {
 /// A mesh that is too coarse or ends too early says so, and the advised mesh suffices.
 #[test]
 fn errors_of_meshes_are_stated() {
-    let places = places(200);
+    let locations = locations(200);
     for (range, mesh) in [
         (0.8, "edge=0.6, extension=2"),
         (6.0, "edge=0.6, extension=1"),
     ] {
         let error = |mesh: &str| {
             let prior = format!("mesh(spde, on=(east, north), range={range}, variance=2, {mesh})");
-            let found = made(&prior, &places).unwrap().discretisation(&[]);
+            let found = made(&prior, &locations).unwrap().discretisation(&[]);
             found.unwrap().remove(0).1
         };
         let first = error(mesh);
@@ -141,7 +141,7 @@ fn errors_of_meshes_are_stated() {
 /// The posterior is that of a Gaussian process with the covariance function of the field.
 #[test]
 fn posteriors_are_those_of_a_matern_process() {
-    let (all, noise_variance) = (places(160), 0.1);
+    let (all, noise_variance) = (locations(160), 0.1);
     let (known, new) = all.split_at(120);
     let made = made(
         "mesh(spde, on=(east, north), edge=0.3, range=4, variance=1.5)",
@@ -170,10 +170,10 @@ fn posteriors_are_those_of_a_matern_process() {
     let inverse = invert(&Dense::from_fn(n, n, |i, j| {
         1.5 * matern(known[i], known[j], 4.0) + if i == j { noise_variance } else { 0.0 }
     }));
-    for (place, (mean, variance)) in new.iter().zip(found) {
+    for (location, (mean, variance)) in new.iter().zip(found) {
         let cross: Vec<f64> = known
             .iter()
-            .map(|p| 1.5 * matern(*place, *p, 4.0))
+            .map(|p| 1.5 * matern(*location, *p, 4.0))
             .collect();
         let weights = (0..n).map(|i| (0..n).map(|j| inverse.get(i, j) * cross[j]).sum::<f64>());
         let weights: Vec<f64> = weights.collect();
@@ -181,12 +181,12 @@ fn posteriors_are_those_of_a_matern_process() {
         let sd = (1.5 - dot(&cross)).sqrt();
         assert!(
             (mean - dot(&y)).abs() < 0.1 * sd,
-            "{place:?}: {mean} {}",
+            "{location:?}: {mean} {}",
             dot(&y)
         );
         assert!(
             (variance.sqrt() / sd - 1.0).abs() < 0.05,
-            "{place:?}: {} {sd}",
+            "{location:?}: {} {sd}",
             variance.sqrt()
         );
     }
@@ -195,10 +195,10 @@ fn posteriors_are_those_of_a_matern_process() {
 /// The number of nodes depends on the edges and not on the number of rows, and the cost of a fit stays low.
 #[test]
 fn many_rows_share_the_nodes_of_a_mesh() {
-    let places = places(5000);
+    let locations = locations(5000);
     let made = made(
         "intercept() + mesh(spde, on=(east, north), range=2, variance=1)",
-        &places,
+        &locations,
     )
     .unwrap();
     let nodes = design(&made).cols - 1;
@@ -216,9 +216,9 @@ fn many_rows_share_the_nodes_of_a_mesh() {
 /// Other units, another origin, a mirror image and another order of rows give the same precision and weights.
 #[test]
 fn meshes_do_not_depend_on_units_and_order() {
-    let places = places(80);
+    let locations = locations(80);
     let prior = "mesh(spde, on=(east, north), variance=1)";
-    let first = made(prior, &places).unwrap();
+    let first = made(prior, &locations).unwrap();
     let start = first.settings()[0].clone();
     // The longer side is nearly 10, and the range starts at a fifth of it.
     assert!(
@@ -227,7 +227,7 @@ fn meshes_do_not_depend_on_units_and_order() {
     );
     let (q, w) = (precision(&first, &[0.3]), design(&first));
     for (origin, scale) in [(-3e5, 1e-3), (7.0, -40.0)] {
-        let moved: Vec<[f64; 2]> = (places.iter().rev())
+        let moved: Vec<[f64; 2]> = (locations.iter().rev())
             .map(|[x, y]| [origin + scale * x, 2.0 * origin + scale.abs() * y])
             .collect();
         let other = made(prior, &moved).unwrap();
@@ -253,13 +253,13 @@ fn meshes_do_not_depend_on_units_and_order() {
 #[test]
 fn meshes_have_their_derivatives() {
     let prior = "mesh(spde, on=(east, north), edge=3, extension=3)";
-    let made = made(prior, &places(12)).unwrap();
+    let made = made(prior, &locations(12)).unwrap();
     crate::prior::check_gradient(made.prior(), &[0.4, 1.3]);
 }
 
 #[test]
 fn mistakes_name_the_way_out() {
-    let scattered = places(30);
+    let scattered = locations(30);
     let line: Vec<[f64; 2]> = (0..30)
         .map(|i| [f64::from(i), 0.3 * f64::from(i) + 1.0])
         .collect();
@@ -273,7 +273,7 @@ fn mistakes_name_the_way_out() {
         (
             "mesh(spde, on=(east, north))",
             &one,
-            "all rows are at one place",
+            "all rows are at one location",
         ),
         ("mesh(spde, on=east)", &scattered, "needs two columns"),
         (
@@ -307,14 +307,14 @@ fn mistakes_name_the_way_out() {
             "a sparse precision",
         ),
     ];
-    for (prior, places, message) in cases {
-        let error = made(prior, places).err().unwrap();
+    for (prior, locations, message) in cases {
+        let error = made(prior, locations).err().unwrap();
         assert!(error.contains(message), "{prior}: {error}");
     }
     let twice: Vec<[f64; 2]> = scattered.iter().chain(&scattered).copied().collect();
     let found = made("mesh(spde, on=(east, north))", &twice).unwrap();
     assert!(
-        found.notes[0].contains("nodes for 30 places"),
+        found.notes[0].contains("nodes for 30 locations"),
         "{:?}",
         found.notes
     );

@@ -15,7 +15,7 @@ use crate::{Covariance, Design, Error, Observations, Prior, Sparse};
 /// The result of a comparison between a field on a mesh and the field that it approximates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discretisation {
-    /// The mean difference between the variance at the place of a row and the stated variance, divided by the latter.
+    /// The mean difference between the variance at the location of a row and the stated variance, divided by the latter.
     pub error: f64,
     /// The longest edge for which the differences would be small, in the units of the table.
     pub edge: f64,
@@ -59,7 +59,7 @@ impl Field {
         Self::stationary(&mass, stiffness, None, settings)
     }
 
-    /// Compares the variances at the places of rows with the stated variance.
+    /// Compares the variances at the locations of rows with the stated variance.
     pub(in crate::prior) fn discretisation(
         &self,
         mesh: &Mesh,
@@ -72,19 +72,19 @@ impl Field {
             return Err(failed());
         };
         let mut entries = Triplets::new();
-        for (i, place) in mesh.places.iter().enumerate() {
-            let weights = mesh.weights(*place).unwrap_or_default();
+        for (i, location) in mesh.locations.iter().enumerate() {
+            let weights = mesh.weights(*location).unwrap_or_default();
             entries.extend(weights.into_iter().map(|(node, weight)| (i, node, weight)));
         }
-        let places = mesh.places.len();
+        let locations = mesh.locations.len();
         let mut model = self.alone(q.matrix, Some(0.0));
-        model.design = Design::Sparse(Sparse::from_triplets(places, mesh.nodes(), &entries)?);
-        model.observations = Observations::new(vec![0.0; places]);
+        model.design = Design::Sparse(Sparse::from_triplets(locations, mesh.nodes(), &entries)?);
+        model.observations = Observations::new(vec![0.0; locations]);
         let mut geometry = Geometry::new(&model, false, &mut Vec::new())?;
-        geometry.factor(&vec![0.0; places]).ok_or_else(failed)?;
+        geometry.factor(&vec![0.0; locations]).ok_or_else(failed)?;
         let errors = geometry.variances().into_iter();
         let sum: f64 = errors.map(|v| (v / variance - 1.0).abs()).sum();
-        let error = sum / places as f64;
+        let error = sum / locations as f64;
         let unit = mesh.inputs[0].scale.abs();
         Ok(Discretisation {
             error,
@@ -97,7 +97,7 @@ impl Field {
 #[cfg(test)]
 mod tests {
     use super::super::hull::distance;
-    use super::super::{Distances, Place};
+    use super::super::{Distances, Location};
     use super::*;
     use crate::prior::inputs::Covariate;
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn elements_integrate_linear_functions() {
         let noise = |i: usize, step: f64| ((i as f64 + 0.5) * step).fract() - 0.5;
-        let places: Vec<Place> = (0..150)
+        let locations: Vec<Location> = (0..150)
             .map(|i| [noise(i, 0.754_877_666), noise(i, 0.569_840_291)])
             .collect();
         let distances = Distances {
@@ -115,7 +115,7 @@ mod tests {
             extension: 0.4,
         };
         let inputs = ["x", "y"].map(Covariate::plain).to_vec();
-        let mesh = Mesh::new(inputs, places, distances).unwrap();
+        let mesh = Mesh::new(inputs, locations, distances).unwrap();
         let (mass, stiffness) = mesh.elements();
         let total: f64 = mass.iter().sum();
         let area: f64 = mesh.corners().map(|(_, area)| area).sum();
@@ -126,13 +126,13 @@ mod tests {
         for (corners, _) in mesh.corners() {
             corners
                 .iter()
-                .for_each(|(node, place)| x[*node] = 3.0 * place[0] - place[1]);
+                .for_each(|(node, location)| x[*node] = 3.0 * location[0] - location[1]);
         }
         let energy: f64 = stiffness.iter().map(|(i, j, g)| x[*i] * g * x[*j]).sum();
         assert!((energy / (10.0 * area) - 1.0).abs() < 1e-9);
         assert!(mass.iter().all(|m| *m > 0.0));
         for (corners, area) in mesh.corners() {
-            let [a, b, c] = corners.map(|(_, place)| place);
+            let [a, b, c] = corners.map(|(_, location)| location);
             if [a, b, c].iter().any(|[x, y]| x.abs().max(y.abs()) > 0.45) {
                 continue;
             }

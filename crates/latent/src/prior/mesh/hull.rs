@@ -1,39 +1,39 @@
-//! Convex hulls of places.
+//! Convex hulls of locations.
 
 use std::f64::consts::TAU;
 
-use super::Place;
+use super::Location;
 
-/// Places count as being on a line if their hull is narrower than this share of its length.
+/// Locations count as being on a line if their hull is narrower than this share of its length.
 const LINE: f64 = 1e-5;
 
 /// The angle between neighbouring points of an arc around a corner.
 const ARC: f64 = 0.1;
 
-pub(super) fn distance(a: Place, b: Place) -> f64 {
+pub(super) fn distance(a: Location, b: Location) -> f64 {
     (a[0] - b[0]).hypot(a[1] - b[1])
 }
 
 /// Returns twice the area of the triangle, which is positive if the corners are in anticlockwise order.
-pub(super) fn cross(a: Place, b: Place, c: Place) -> f64 {
+pub(super) fn cross(a: Location, b: Location, c: Location) -> f64 {
     (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 }
 
 /// A convex polygon with corners in anticlockwise order.
 pub(super) struct Hull {
-    corners: Vec<Place>,
+    corners: Vec<Location>,
 }
 
 impl Hull {
-    /// Returns the hull of places in lexicographic order.
-    pub(super) fn of(places: &[Place]) -> Self {
-        let mut corners = chain(places.iter());
-        corners.extend(chain(places.iter().rev()));
+    /// Returns the hull of locations in lexicographic order.
+    pub(super) fn of(locations: &[Location]) -> Self {
+        let mut corners = chain(locations.iter());
+        corners.extend(chain(locations.iter().rev()));
         Self { corners }
     }
 
     /// Returns the sides from corner to corner.
-    fn sides(&self) -> impl Iterator<Item = (Place, Place)> {
+    fn sides(&self) -> impl Iterator<Item = (Location, Location)> {
         let next = self.corners.iter().cycle().skip(1);
         self.corners.iter().copied().zip(next.copied())
     }
@@ -53,21 +53,21 @@ impl Hull {
         0.5 * self.sides().map(|(a, b)| cross(first, a, b)).sum::<f64>()
     }
 
-    /// Returns the distance of a place from the hull, which is 0 inside.
-    pub(super) fn distance(&self, place: Place) -> f64 {
-        let outside = self.sides().filter(|(a, b)| cross(*a, *b, place) < 0.0);
-        let from_side = |(a, b): (Place, Place)| {
+    /// Returns the distance of a location from the hull, which is 0 inside.
+    pub(super) fn distance(&self, location: Location) -> f64 {
+        let outside = self.sides().filter(|(a, b)| cross(*a, *b, location) < 0.0);
+        let from_side = |(a, b): (Location, Location)| {
             let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
-            let along = (place[0] - a[0]) * dx + (place[1] - a[1]) * dy;
+            let along = (location[0] - a[0]) * dx + (location[1] - a[1]) * dy;
             let share = (along / (dx * dx + dy * dy)).clamp(0.0, 1.0);
-            distance(place, [a[0] + share * dx, a[1] + share * dy])
+            distance(location, [a[0] + share * dx, a[1] + share * dy])
         };
         let nearest = outside.map(from_side).fold(f64::INFINITY, f64::min);
         if nearest.is_finite() { nearest } else { 0.0 }
     }
 
     /// Returns points at this distance from the hull, evenly spaced and at most `step` apart.
-    pub(super) fn around(&self, distance: f64, step: f64) -> Vec<Place> {
+    pub(super) fn around(&self, distance: f64, step: f64) -> Vec<Location> {
         let count = self.corners.len();
         let heading = |k: usize| {
             let (a, b) = (self.corners[k % count], self.corners[(k + 1) % count]);
@@ -89,23 +89,23 @@ impl Hull {
     }
 }
 
-/// Returns the lower side of the hull of sorted places, without its last corner.
-fn chain<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<Place> {
-    let mut out: Vec<Place> = Vec::new();
-    for place in places {
+/// Returns the lower side of the hull of sorted locations, without its last corner.
+fn chain<'a>(locations: impl Iterator<Item = &'a Location>) -> Vec<Location> {
+    let mut out: Vec<Location> = Vec::new();
+    for location in locations {
         while let [.., a, b] = out[..]
-            && cross(a, b, *place) <= 0.0
+            && cross(a, b, *location) <= 0.0
         {
             out.pop();
         }
-        out.push(*place);
+        out.push(*location);
     }
     out.pop();
     out
 }
 
 /// Returns evenly spaced points along a closed curve.
-fn spaced(curve: &[Place], step: f64) -> Vec<Place> {
+fn spaced(curve: &[Location], step: f64) -> Vec<Location> {
     let next = curve.iter().cycle().skip(1);
     let sides = || curve.iter().zip(next.clone());
     let length: f64 = sides().map(|(a, b)| distance(*a, *b)).sum();
@@ -129,11 +129,11 @@ mod tests {
 
     #[test]
     fn a_square_has_its_hull_and_its_surroundings() {
-        let mut places: Vec<Place> = (0..25)
+        let mut locations: Vec<Location> = (0..25)
             .map(|i| [f64::from(i / 5) / 4.0, f64::from(i % 5) / 4.0])
             .collect();
-        places.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
-        let hull = Hull::of(&places);
+        locations.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
+        let hull = Hull::of(&locations);
         assert_eq!(
             hull.corners,
             [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
@@ -150,7 +150,7 @@ mod tests {
                 .iter()
                 .all(|p| (hull.distance(*p) - 0.5).abs() < 1e-3)
         );
-        let line: Vec<Place> = (0..5).map(|i| [f64::from(i), f64::from(i)]).collect();
+        let line: Vec<Location> = (0..5).map(|i| [f64::from(i), f64::from(i)]).collect();
         assert!(Hull::of(&line).is_line() && Hull::of(&line[..1]).is_line());
     }
 }

@@ -7,16 +7,16 @@
 use spade::{DelaunayTriangulation, HierarchyHintGenerator, Point2, Triangulation};
 
 use super::hull::{Hull, distance};
-use super::{Distances, Place};
+use super::{Distances, Location};
 
 pub(super) type Triangles =
     DelaunayTriangulation<Point2<f64>, (), (), (), HierarchyHintGenerator<f64>>;
 
-/// Coordinates of nodes are multiples of this number, a 17 millionth of the longer side. The mesh of the same places in
+/// Coordinates of nodes are multiples of this number, a 17 millionth of the longer side. The mesh of the same locations in
 /// other units is therefore the same, because rounding errors of the units are smaller.
 const GRAIN: f64 = 1.0 / (1u64 << 24) as f64;
 
-/// Beyond the places, the longest edge grows by this share of the distance. The border is far from the rows, and their
+/// Beyond the locations, the longest edge grows by this share of the distance. The border is far from the rows, and their
 /// covariances do not depend on short edges there.
 const GROWTH: f64 = 0.3;
 
@@ -30,31 +30,31 @@ const APART: f64 = 0.4;
 /// Largest number of nodes. Their precision matrix takes several gigabytes.
 const MOST: usize = 300_000;
 
-fn snapped(place: Place) -> Place {
+fn snapped(location: Location) -> Location {
     // The sum turns −0 into 0.
-    place.map(|x| (x / GRAIN).round() * GRAIN + 0.0)
+    location.map(|x| (x / GRAIN).round() * GRAIN + 0.0)
 }
 
-/// Returns the distinct places in order.
-pub(super) fn distinct(places: Vec<Place>) -> Vec<Place> {
-    let mut out: Vec<Place> = places.into_iter().map(snapped).collect();
+/// Returns the distinct locations in order.
+pub(super) fn distinct(locations: Vec<Location>) -> Vec<Location> {
+    let mut out: Vec<Location> = locations.into_iter().map(snapped).collect();
     out.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
     out.dedup();
     out
 }
 
 /// Returns the distance of the nearest node.
-fn nearest(triangles: &Triangles, place: Place) -> f64 {
-    let found = triangles.nearest_neighbor(Point2::new(place[0], place[1]));
+fn nearest(triangles: &Triangles, location: Location) -> f64 {
+    let found = triangles.nearest_neighbor(Point2::new(location[0], location[1]));
     found.map_or(f64::INFINITY, |vertex| {
         let point = vertex.position();
-        distance(place, [point.x, point.y])
+        distance(location, [point.x, point.y])
     })
 }
 
-/// Triangulates distinct places in order and a margin around their hull.
+/// Triangulates distinct locations in order and a margin around their hull.
 pub(super) fn triangulate(
-    places: &[Place],
+    locations: &[Location],
     hull: &Hull,
     distances: Distances,
 ) -> Result<Triangles, String> {
@@ -69,19 +69,19 @@ pub(super) fn triangulate(
         return Err(too_many());
     }
     let mut triangles = Triangles::new();
-    let add = |triangles: &mut Triangles, [x, y]: Place| {
+    let add = |triangles: &mut Triangles, [x, y]: Location| {
         if triangles.num_vertices() >= MOST {
             return Err(too_many());
         }
-        let failed = |error| format!("the place ({x}, {y}) cannot be triangulated: {error}");
+        let failed = |error| format!("the location ({x}, {y}) cannot be triangulated: {error}");
         triangles.insert(Point2::new(x, y)).map_err(failed)
     };
-    for place in hull.around(extension, BORDER * longest(extension)) {
-        add(&mut triangles, snapped(place))?;
+    for location in hull.around(extension, BORDER * longest(extension)) {
+        add(&mut triangles, snapped(location))?;
     }
-    for place in places {
-        if nearest(&triangles, *place) >= cutoff {
-            add(&mut triangles, *place)?;
+    for location in locations {
+        if nearest(&triangles, *location) >= cutoff {
+            add(&mut triangles, *location)?;
         }
     }
     loop {
@@ -90,13 +90,13 @@ pub(super) fn triangulate(
             if square <= least * least {
                 return None;
             }
-            let place = snapped([centre.x, centre.y]);
-            let away = hull.distance(place);
+            let location = snapped([centre.x, centre.y]);
+            let away = hull.distance(location);
             let own = longest(away);
             let is_inside = away <= extension - APART * own;
-            (is_inside && 4.0 * square > own * own).then_some((place, 0.5 * own))
+            (is_inside && 4.0 * square > own * own).then_some((location, 0.5 * own))
         };
-        let centres: Vec<(Place, f64)> = triangles
+        let centres: Vec<(Location, f64)> = triangles
             .inner_faces()
             .filter_map(|face| wide(face.circumcircle()))
             .collect();

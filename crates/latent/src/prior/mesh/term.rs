@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::elements::EDGE;
-use super::{Distances, Mesh, Place};
+use super::{Distances, Location, Mesh};
 use crate::prior::field::Field;
 use crate::prior::inputs::matrix;
 use crate::prior::read::Reader;
@@ -11,14 +11,14 @@ use crate::prior::spec::SpecError;
 use crate::prior::term::{Body, Builder};
 use crate::prior::times::short;
 
-/// The starting value of the range, as a share of the longer side of the rectangle around the places.
+/// The starting value of the range, as a share of the longer side of the rectangle around the locations.
 const RANGE: f64 = 0.2;
 
-/// Default extension as a share of the starting range. The correlation of a place at the hull with its mirror image
+/// Default extension as a share of the starting range. The correlation of a location at the hull with its mirror image
 /// beyond the border is then 0.0001, and it is 0.01 if the range is twice the starting value.
 const EXTENSION: f64 = 2.0;
 
-/// Default distance below which places share a node, as a share of the longest edge. All nodes are then about evenly
+/// Default distance below which locations share a node, as a share of the longest edge. All nodes are then about evenly
 /// spaced.
 const CUTOFF: f64 = 0.5;
 
@@ -53,13 +53,13 @@ impl Builder<'_, '_> {
         let side = side[0].max(side[1]);
         if !(side > 0.0 && side.is_finite()) {
             return Err(at_call(
-                "all rows are at one place; remove the term, or name other columns with `on=`"
+                "all rows are at one location; remove the term, or name other columns with `on=`"
                     .to_owned(),
             ));
         }
         for (d, (input, (low, high))) in inputs.iter_mut().zip(ranges).enumerate() {
             input.centre = low + 0.5 * (high - low);
-            // Places and their mirror image have the same mesh, because most of them are on the positive side.
+            // Locations and their mirror image have the same mesh, because most of them are on the positive side.
             let sum: f64 = table.col(d).iter().map(|x| x - input.centre).sum();
             input.scale = side.copysign(sum);
         }
@@ -84,16 +84,16 @@ impl Builder<'_, '_> {
                 short(side * edge)
             )));
         }
-        let places = matrix(&inputs, self.source, self.rows).map_err(at_call)?;
-        let places: Vec<Place> = (places.col(0).iter().zip(places.col(1)))
+        let locations = matrix(&inputs, self.source, self.rows).map_err(at_call)?;
+        let locations: Vec<Location> = (locations.col(0).iter().zip(locations.col(1)))
             .map(|(x, y)| [*x, *y])
             .collect();
-        let mesh = Mesh::new(inputs, places, distances).map_err(at_call)?;
+        let mesh = Mesh::new(inputs, locations, distances).map_err(at_call)?;
         notes.push(format!(
-            "{}: the mesh has {} nodes for {} places, with edges of up to {}, and extends {} beyond them",
+            "{}: the mesh has {} nodes for {} locations, with edges of up to {}, and extends {} beyond them",
             self.label,
             mesh.nodes(),
-            mesh.places.len(),
+            mesh.locations.len(),
             short(side * edge),
             short(side * distances.extension)
         ));
