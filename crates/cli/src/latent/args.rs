@@ -28,12 +28,14 @@ A prior is a sum (`+`) of:
   fixed(COLUMN, …, variance=…)
   intercept(variance=…)
   rw1(on=COLUMN, cyclic, precision=…), rw2(…)
+  te(on=(COLUMN, COLUMN), basis=…, precision=…)
   ar1(on=COLUMN, rho=…, variance=…)
   covariance(matrix=FILE, on=COLUMN, variance=…)
   precision(matrix=FILE, on=COLUMN, precision=…)
   icar(graph=FILE, on=COLUMN, precision=…)
   bym2(graph=FILE, on=COLUMN, precision=…, phi=…)
   grid(rw1|rw2|spde, ROWS, COLUMNS, on=CELL, mask=FILE, precision=…)
+  mesh(spde, on=(COLUMN, COLUMN), edge=…, range=…, variance=…)
 
 A kernel is rbf, matern12, matern32, matern52, linear, constant, or a product of them with `*`. A grid is on a CELL or on
 (ROW, COLUMN); spde has range=… and variance=… instead of a precision.

@@ -1,6 +1,6 @@
 //! Figures of latent fields: lines with bands, heat maps of grids, and graphs of neighbouring regions.
 
-use jensen_latent::prior::{Graph, Index, Piece, Reader};
+use jensen_latent::prior::{Graph, Index, Mesh, Piece, Reader, Tensor};
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
 
 use super::posterior::moments as of_mixture;
@@ -88,6 +88,10 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
                         drawn.extend(on_graph);
                     }
                 }
+                Reader::Mesh(mesh) => {
+                    drawn.extend(mesh_maps(&title, mesh, &mean, &sd));
+                }
+                Reader::Tensor(tensor) => drawn.push(tensor_map(&title, tensor, &mean)),
                 Reader::At(Index::Groups { .. }) | Reader::Covariates(_) => {
                     drawn.push(bars(&title, &labels(piece), &mean, &sd));
                 }
@@ -118,6 +122,86 @@ fn grid(title: &str, what: &str, values: Vec<f64>, rows: usize, columns: usize) 
     );
     let caption = format!("Posterior {what} of the field, on the scale of the linear predictor.");
     (Figure::new("").panel(map), caption)
+}
+
+/// A field over two columns, whose value at a point is a weighted sum of variables.
+struct Surface<'a> {
+    columns: [&'a str; 2],
+    /// The ranges of the columns that are drawn.
+    ranges: [(f64, f64); 2],
+    /// The lengths of the sides of the map, in any unit.
+    sides: [f64; 2],
+    /// The variables and weights of a point.
+    weights: &'a dyn Fn([f64; 2]) -> Option<Vec<(usize, f64)>>,
+}
+
+impl Surface<'_> {
+    fn draw(&self, title: &str, what: &str, values: &[f64]) -> Drawn {
+        /// Number of cells along the longer side of a map.
+        const LONGER: f64 = 60.0;
+        let [x, y] = self.ranges;
+        let longer = self.sides[0].max(self.sides[1]);
+        let [columns, rows] = (self.sides).map(|side| (LONGER * (side / longer).max(0.2)).round());
+        let middle =
+            |(low, high): (f64, f64), i: usize, of: f64| low + (high - low) * (i as f64 + 0.5) / of;
+        let cells = (0..rows as usize).flat_map(|r| (0..columns as usize).map(move |c| (r, c)));
+        let value = |(r, c)| {
+            let weights = (self.weights)([middle(x, c, columns), middle(y, r, rows)]);
+            weights.map_or(f64::NAN, |weights| {
+                weights.iter().map(|(at, w)| w * values[*at]).sum()
+            })
+        };
+        let values = cells.map(value).collect();
+        let scale = 420.0 / LONGER;
+        let map = HeatMap::new(format!("{title}: {what}"), x, y, columns as usize, values)
+            .x(Axis::new(self.columns[0]))
+            .y(Axis::new(self.columns[1]))
+            .value(Axis::new(""))
+            .sized(
+                (columns * scale + 130.0).max(240.0),
+                (rows * scale + 80.0).max(200.0),
+            );
+        let caption =
+            format!("Posterior {what} of the field, on the scale of the linear predictor.");
+        (Figure::new("").panel(map), caption)
+    }
+}
+
+/// Draws a field on a mesh over the rectangle around the locations of the rows. Standard deviations are interpolated
+/// between the nodes.
+fn mesh_maps(title: &str, mesh: &Mesh, mean: &[f64], sd: &[f64]) -> [Drawn; 2] {
+    let table = |d: usize, u: f64| mesh.inputs[d].centre + mesh.inputs[d].scale * u;
+    let range = |d: usize| {
+        let all = mesh.locations.iter().map(|location| table(d, location[d]));
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
+            (low.min(x), high.max(x))
+        })
+    };
+    let ranges = [range(0), range(1)];
+    let surface = Surface {
+        columns: [&mesh.inputs[0].column, &mesh.inputs[1].column],
+        sides: ranges.map(|(low, high)| high - low),
+        ranges,
+        weights: &|point| {
+            let inside = |d: usize| (point[d] - table(d, 0.0)) / mesh.inputs[d].scale;
+            mesh.weights([inside(0), inside(1)])
+        },
+    };
+    [
+        surface.draw(title, "mean", mean),
+        surface.draw(title, "standard deviation", sd),
+    ]
+}
+
+fn tensor_map(title: &str, tensor: &Tensor, mean: &[f64]) -> Drawn {
+    let [x, z] = &tensor.axes;
+    let surface = Surface {
+        columns: [&x.column, &z.column],
+        ranges: [(x.from, x.to), (z.from, z.to)],
+        sides: [1.0, 1.0],
+        weights: &|point| tensor.weights(point),
+    };
+    surface.draw(title, "mean", mean)
 }
 
 fn line(title: &str, column: &str, x: Vec<f64>, mean: &[f64], sd: &[f64]) -> Drawn {

@@ -225,7 +225,13 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     let others = pieces
         .iter()
         // Coefficients of functions mean nothing alone.
-        .filter(|p| !effect(p) && !matches!(p.reader, Reader::Basis(_)))
+        .filter(|p| !effect(p))
+        .filter(|p| {
+            !matches!(
+                p.reader,
+                Reader::Basis(_) | Reader::Mesh(_) | Reader::Tensor(_)
+            )
+        })
         .filter(|p| p.latents.len() <= LISTED);
     for piece in pieces.iter().filter(effect).chain(others) {
         for (l, label) in piece.latents.clone().zip(labels(piece)) {
@@ -330,6 +336,37 @@ fn truncated(made: &Made<'_>) -> Vec<Reason> {
         .collect()
 }
 
+/// Returns the reasons to distrust meshes that do not represent their field.
+fn coarse(made: &Made<'_>) -> Vec<Reason> {
+    let assembled = made.model.assembled();
+    let at_mode = (assembled.discretisation(&made.learnt.theta)).unwrap_or_default();
+    let mut errors = vec![0.0; at_mode.len()];
+    if errors.is_empty() {
+        return Vec::new();
+    }
+    for point in &made.learnt.points {
+        let found = assembled.discretisation(&point.theta).unwrap_or_default();
+        for (sum, (_, own)) in errors.iter_mut().zip(&found) {
+            *sum += point.weight * own.error;
+        }
+    }
+    (at_mode.iter().zip(errors))
+        .filter(|(_, error)| *error > TRUNCATION)
+        .map(|((name, own), error)| {
+            Reason::new(
+                format!(
+                    "the mesh of `{name}` changes variances by {:.0} % on average",
+                    100.0 * error
+                ),
+                format!(
+                    "Use another mesh: edge={}, extension={}.",
+                    own.edge, own.extension
+                ),
+            )
+        })
+        .collect()
+}
+
 /// Returns the evidence on which the verdict on a fit is based.
 pub fn evidence(made: &Made<'_>) -> Evidence {
     let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
@@ -401,6 +438,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     (looseness(made).into_iter())
         .chain(truncated(made))
+        .chain(coarse(made))
         .chain(behind(made))
         .for_each(|reason| evidence.against.against(reason));
     evidence

@@ -13,6 +13,7 @@ use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
 use super::inputs::{Covariate, Source, Units, matrix};
 use super::kernel::Shape;
+use super::mesh::Discretisation;
 use super::pin::{Pin, hold};
 use super::read::{Piece, Reader, Rows, coordinates, design};
 use super::setting::{self, Setting};
@@ -73,7 +74,7 @@ impl Level {
             let word = |i: usize| call.positional.get(i).map(|w| w.text.as_str());
             let own = match (call.name.text.as_str(), word(0)) {
                 ("fixed", _) | ("gp", Some("linear")) => Self::None,
-                ("intercept" | "rw1" | "rw2" | "icar" | "bym2" | "gp", _) => Self::Free,
+                ("intercept" | "rw1" | "rw2" | "te" | "icar" | "bym2" | "gp", _) => Self::Free,
                 ("grid", Some("rw1" | "rw2")) => Self::Free,
                 _ => Self::Shrunk,
             };
@@ -166,7 +167,7 @@ fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
                      `covariance`; use `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a \
                      field (`rw2`, `ar1`, `grid`) or `hsgp` instead of the process",
                     match name {
-                        "hsgp" => "has basis functions",
+                        "hsgp" | "te" => "has basis functions",
                         _ => "is a field with a sparse precision",
                     }
                 ),
@@ -312,6 +313,8 @@ fn count(reader: &Reader, rows: usize) -> usize {
         Reader::Common => 1,
         Reader::Inputs(columns) => columns.len(),
         Reader::Basis(basis) => basis.len(),
+        Reader::Mesh(mesh) => mesh.nodes(),
+        Reader::Tensor(tensor) => tensor.len(),
         Reader::Given { root, .. } => root.rows,
     }
 }
@@ -384,6 +387,25 @@ impl Assembled {
             _ => None,
         })
         .map(|(piece, spectral, own)| Ok((piece.name.as_str(), spectral.truncation(own)?)))
+        .collect()
+    }
+
+    /// Returns the names of the parts on meshes, each with the error of the mesh at θ.
+    ///
+    /// # Errors
+    /// Fails if θ is out of range.
+    pub fn discretisation(&self, theta: &[f64]) -> Result<Vec<(&str, Discretisation)>, Error> {
+        let Kind::Stack { stack, .. } = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let each = self.pieces.iter().zip(stack.split(theta)?);
+        each.filter_map(|(piece, (part, own))| match (&piece.reader, part) {
+            (Reader::Mesh(mesh), Block::Field(field)) => {
+                let found = field.discretisation(mesh, own);
+                Some(found.map(|found| (piece.name.as_str(), found)))
+            }
+            _ => None,
+        })
         .collect()
     }
 

@@ -12,7 +12,8 @@
 //! | AR(1) | stationary, variance σ² | ρ, variance | none |
 //! | Ornstein–Uhlenbeck | AR(1) in continuous time | ρ, variance | none |
 //! | correlated effects of groups | I ⊗ Σ⁻¹ | variances, partial correlations | none |
-//! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
+//! | tensor product of B-splines | τ₁ I⊗P₁ + τ₂ P₂⊗I | precisions τ₁, τ₂ | level, both slopes and their product |
+//! | SPDE on a grid or a mesh | t (κ²C + R) C⁻¹ (κ²C + R), κ = √8/range, t = 1/(4πκ² variance); C = I on a grid | range, variance | none |
 //!
 //! Nodes without neighbours are independent with distribution N(0, 1/τ), because the Laplacian does not determine their
 //! level. References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE
@@ -47,7 +48,12 @@ pub(super) enum FieldKind {
     Ornstein { gaps: Vec<f64> },
     /// Each term is one element of the precision matrix of a group, repeated for all groups.
     Correlated { groups: f64, size: usize },
-    /// The terms are I, R and R².
+    /// The terms are I⊗P₁ and P₂⊗I, with the eigenvalues of P₁ and P₂. `held` flat directions are constrained.
+    Tensor {
+        eigenvalues: [Vec<f64>; 2],
+        held: f64,
+    },
+    /// The terms are C, R and R C⁻¹ R.
     Spde {
         nodes: f64,
         eigenvalues: Option<Vec<f64>>,
@@ -399,60 +405,6 @@ impl Field {
         )
     }
 
-    /// Returns a stationary field on a grid that approximates a Matérn field. Its hyperparameters are the range and the
-    /// marginal variance far from the border. The range is measured in cells. At this distance, the correlation is
-    /// about 0.14.
-    ///
-    /// # Errors
-    /// Fails if the grid has a single cell.
-    pub fn spde(
-        lattice: &Lattice,
-        range: Option<f64>,
-        variance: Option<f64>,
-    ) -> Result<Self, Error> {
-        let graph = lattice.graph();
-        let n = lattice.nodes();
-        if n < 2 {
-            return Err(Error::Prior("a field needs at least two cells".to_owned()));
-        }
-        let mut border = Vec::new();
-        for i in 0..n {
-            let list = graph.neighbours(i);
-            border.push((i, i, list.len() as f64));
-            border.extend(list.iter().map(|j| (i, *j, -1.0)));
-        }
-        let first = Sparse::from_triplets(n, n, &border)?;
-        let mut second = Vec::new();
-        for j in 0..n {
-            let (rows, values) = first.col(j);
-            for (i, a) in rows.iter().zip(values) {
-                let (others, products) = first.col(*i);
-                second.extend(others.iter().zip(products).map(|(k, b)| (*k, j, a * b)));
-            }
-        }
-        let start = lattice.rows.max(lattice.columns) as f64 / 5.0;
-        let eigenvalues = lattice.is_full().then(|| {
-            let along = |n: usize| {
-                (0..n).map(move |k| 2.0 - 2.0 * (std::f64::consts::PI * k as f64 / n as f64).cos())
-            };
-            along(lattice.rows)
-                .flat_map(|a| along(lattice.columns).map(move |b| a + b))
-                .collect()
-        });
-        Self::from_terms(
-            n,
-            &[(0..n).map(|i| (i, i, 1.0)).collect(), border, second],
-            FieldKind::Spde {
-                nodes: n as f64,
-                eigenvalues,
-            },
-            vec![
-                Setting::positive("range", range, start.max(2.0)),
-                Setting::positive("variance", variance, 1.0),
-            ],
-        )
-    }
-
     pub(super) fn from_terms(
         nodes: usize,
         terms: &[Triplets],
@@ -481,6 +433,17 @@ impl Field {
             null_space: None,
             constant: 0.0,
         })
+    }
+
+    /// Returns the intrinsic field that is flat along the columns of `null`. For the scale of the field, all terms have
+    /// the coefficient 1.
+    pub(super) fn with_flat(mut self, null: Dense) -> Self {
+        for term in &self.terms {
+            let entries = self.pattern.value.iter_mut().zip(term);
+            entries.for_each(|(sum, s)| *sum += s);
+        }
+        self.null_space = Some(null);
+        self
     }
 
     /// Returns the number of latent variables.
@@ -590,32 +553,11 @@ impl Field {
             FieldKind::Correlated { groups, size } => {
                 super::correlated::coefficients(*groups, *size, values)
             }
+            FieldKind::Tensor { eigenvalues, held } => {
+                super::tensor::coefficients(eigenvalues, *held, constant, values)
+            }
             FieldKind::Spde { nodes, eigenvalues } => {
-                let (range, variance) = (values[0], values[1]);
-                let kappa2 = 8.0 / (range * range);
-                let t = 1.0 / (4.0 * std::f64::consts::PI * kappa2 * variance);
-                let value = vec![t * kappa2 * kappa2, 2.0 * t * kappa2, t];
-                // κ² falls as range⁻², so t grows as range².
-                let by_range = vec![-2.0 * value[0] / range, 0.0, 2.0 * value[2] / range];
-                let log_determinant = eigenvalues.as_ref().map(|eigenvalues| {
-                    let sum = |f: &dyn Fn(f64) -> f64| {
-                        let all: Vec<f64> = eigenvalues.iter().map(|e| f(kappa2 + e)).collect();
-                        jensen_math::sum::pairwise_sum(&all)
-                    };
-                    let inverse = sum(&|x| 1.0 / x);
-                    (
-                        nodes * t.ln() + 2.0 * sum(&f64::ln),
-                        vec![
-                            (2.0 * nodes - 4.0 * kappa2 * inverse) / range,
-                            -nodes / variance,
-                        ],
-                    )
-                });
-                Coefficients {
-                    slope: vec![by_range, value.iter().map(|c| -c / variance).collect()],
-                    value,
-                    log_determinant,
-                }
+                super::stationary::coefficients(*nodes, eigenvalues.as_deref(), values)
             }
         }
     }
@@ -625,7 +567,7 @@ impl Field {
     /// the amount by which the constraints change the logarithm of the product of the structure matrix's non-zero
     /// eigenvalues.
     pub(super) fn hold(&mut self, nodes: &[usize], keep: &Dense, log_determinant: f64) {
-        // The last term of BYM2 is the structure matrix of its intrinsic part.
+        // The last term of BYM2 is the structure matrix of its intrinsic part. A tensor product may use either term.
         if let Some(structure) = self.terms.last_mut() {
             for node in nodes {
                 if let Ok(at) = self.pattern.col(*node).0.binary_search(node) {
@@ -633,8 +575,10 @@ impl Field {
                 }
             }
         }
-        if let FieldKind::Scaled { rank, .. } = &mut self.family {
-            *rank += nodes.len() as f64;
+        match &mut self.family {
+            FieldKind::Scaled { rank, .. } => *rank += nodes.len() as f64,
+            FieldKind::Tensor { held, .. } => *held += nodes.len() as f64,
+            _ => {}
         }
         self.constant += log_determinant;
         self.null_space = (self.null_space.take())
@@ -684,7 +628,7 @@ impl Field {
                 let short = walk.shortened(SHORT_WALK)?;
                 Ok(short.spread()? * longer.powi(2 * walk.order - 1))
             }
-            FieldKind::Scaled { .. } => {
+            FieldKind::Scaled { .. } | FieldKind::Tensor { .. } => {
                 Ok(super::scaling::factors(self, &vec![0; self.len()], 1)?[0])
             }
             _ => Ok(1.0),

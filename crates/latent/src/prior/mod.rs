@@ -11,6 +11,9 @@
 //! | `basis` | the functions |
 //! | `graph` | paths, lattices with holes, graphs of regions |
 //! | `field` | Gaussian Markov random fields |
+//! | `mesh` | triangulations of locations, and fields on them |
+//! | `stationary` | stationary fields on grids and meshes |
+//! | `tensor` | smooths of two columns |
 //! | `walk` | random walks over even and uneven distances |
 //! | `ornstein` | the autoregression in continuous time |
 //! | `times` | nodes at the values of a column; processes at new times |
@@ -41,6 +44,7 @@ mod graph;
 mod inputs;
 mod kernel;
 mod matern;
+mod mesh;
 mod ornstein;
 mod pin;
 mod read;
@@ -51,6 +55,8 @@ mod spec;
 mod spectral;
 mod stack;
 mod states;
+mod stationary;
+mod tensor;
 mod term;
 mod terms;
 mod times;
@@ -66,6 +72,7 @@ pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
 pub use inputs::{Covariate, Index, Inputs, Source, Units};
 pub use kernel::Shape;
+pub use mesh::{Discretisation, Mesh};
 pub use pin::Pin;
 pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};
@@ -74,5 +81,6 @@ pub use spec::{Call, Named, Spec, SpecError, Word};
 pub use spectral::{Spectral, Truncation};
 pub use stack::{Block, Stack};
 pub use states::States;
+pub use tensor::Tensor;
 pub use terms::{DEVIATION, TERMS, Term};
 pub use times::{Times, Variable};

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::basis::Basis;
 use super::by::{self, Factors};
 use super::inputs::{Covariate, Index, Source, fill, matrix};
+use super::mesh::Mesh;
+use super::tensor::Tensor;
 use super::times::{Bridge, Bridged, Variable};
 use crate::{Dense, Design, Sparse};
 
@@ -24,6 +26,10 @@ pub enum Reader {
     Inputs(Vec<Covariate>),
     /// The variables are coefficients of functions of the coordinates.
     Basis(Basis),
+    /// The variables are the values at the nodes of a mesh, and the row has the barycentric weights of its triangle.
+    Mesh(Arc<Mesh>),
+    /// The variables are coefficients of products of B-splines.
+    Tensor(Tensor),
     /// The row selects a row of a matrix R, and RRᵀ is the covariance.
     Given {
         /// The mapping to the rows of R.
@@ -88,7 +94,9 @@ pub(super) fn coordinates(
         }
         Reader::Covariates(list) | Reader::Inputs(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
-        Reader::Basis(_) => unreachable!("a process has kernels"),
+        Reader::Basis(_) | Reader::Mesh(_) | Reader::Tensor(_) => {
+            unreachable!("a process has kernels")
+        }
         Reader::Given { index, root } => {
             let found = index.find(source, rows)?;
             Dense::from_fn(rows.len(), root.cols, |i, j| {
@@ -121,6 +129,7 @@ enum Columns {
     Between(Vec<(usize, f64)>),
     Bridged(Bridged),
     Values(Dense),
+    Weighted(Vec<Vec<(usize, f64)>>),
 }
 
 impl Columns {
@@ -145,6 +154,8 @@ impl Columns {
             },
             (Reader::Covariates(list), _) => Self::Values(matrix(list, source, rows)?),
             (Reader::Basis(basis), _) => Self::Values(basis.values(source, rows)?),
+            (Reader::Mesh(mesh), _) => Self::Weighted(mesh.rows(source, rows)?),
+            (Reader::Tensor(tensor), _) => Self::Weighted(tensor.rows(source, rows)?),
             (Reader::Common, _) => Self::Index(vec![Ok(0); n]),
             (Reader::Inputs(_) | Reader::Given { .. }, _) => {
                 unreachable!("only processes have inputs")
@@ -157,7 +168,7 @@ impl Columns {
         match self {
             Self::Index(list) => list[row].err(),
             Self::Bridged(bridged) => bridged.new[row],
-            Self::Between(_) | Self::Values(_) => None,
+            Self::Between(_) | Self::Values(_) | Self::Weighted(_) => None,
         }
     }
 
@@ -178,9 +189,9 @@ impl Columns {
                     }
                 }
             }
-            Self::Bridged(bridged) => {
-                for (i, known) in bridged.known.into_iter().enumerate() {
-                    for (node, weight) in known {
+            Self::Bridged(Bridged { known: list, .. }) | Self::Weighted(list) => {
+                for (i, weights) in list.into_iter().enumerate() {
+                    for (node, weight) in weights {
                         entries_of[node].push((i, weight));
                     }
                 }

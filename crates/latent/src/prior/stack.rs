@@ -93,7 +93,8 @@ impl Stack {
         };
         if fields().any(Field::hides_determinant) && fields().any(Field::is_oblique) {
             return Err(Error::Unsupported(
-                "`bym2` and a grid field with holes cannot be in one sum; use `icar(…) + iid()` for the first"
+                "`bym2` and a field on a mesh or on a grid with holes cannot be in one sum; use `icar(…) + iid()` for the \
+                 first"
                     .to_owned(),
             ));
         }

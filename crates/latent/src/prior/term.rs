@@ -104,6 +104,8 @@ impl Builder<'_, '_> {
         let (reader, body) = match known.term.name {
             "gp" => self.gp(notes)?,
             "hsgp" => self.hsgp(notes)?,
+            "mesh" => self.mesh(notes)?,
+            "te" => self.tensor()?,
             "covariance" => self.covariance(notes)?,
             "iid" => {
                 known.at_most(0)?;
@@ -162,7 +164,7 @@ impl Builder<'_, '_> {
     }
 
     /// Returns the effect in the table's units that corresponds to 1 in the model, for a variable with this factor.
-    fn unit(&self, factor: &Option<Covariate>) -> f64 {
+    pub(super) fn unit(&self, factor: &Option<Covariate>) -> f64 {
         self.units.response / factor.as_ref().map_or(1.0, |covariate| covariate.scale)
     }
 

@@ -112,7 +112,7 @@ const LINE: &[&str] = &["on", "from", "to", "step"];
 const EVERY: [&str; 1] = ["by"];
 
 /// All terms.
-pub const TERMS: [Term; 13] = [
+pub const TERMS: [Term; 15] = [
     Term {
         name: "gp",
         usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
@@ -199,6 +199,16 @@ pub const TERMS: [Term; 13] = [
         parameters: &[PRECISION],
     },
     Term {
+        name: "te",
+        usage: "te(on=(COLUMN, COLUMN)[, basis=m|(m, n)][, from=(a, b)][, to=(c, d)][, precision=τ|(τ, τ)])",
+        meaning: "Smooth of two columns: products of 10 B-splines along each of them, flat in level, both slopes and \
+                  their product. Second differences of coefficients have a precision in each direction, which \
+                  starts at 1.",
+        keys: &["on", "basis", "from", "to"],
+        flags: &[],
+        parameters: &[PRECISION],
+    },
+    Term {
         name: "ar1",
         usage: "ar1([on=COLUMN][, from=a][, to=b][, step=s][, rho=ρ][, variance=v])",
         meaning: "Stationary autoregression; rho starts at 0.9, the marginal variance at 1. At uneven times the \
@@ -234,6 +244,17 @@ pub const TERMS: [Term; 13] = [
         keys: &["on", "first", "mask"],
         flags: &[],
         parameters: &[PRECISION, length("range", 2.0), VARIANCE],
+    },
+    Term {
+        name: "mesh",
+        usage: "mesh(spde, on=(COLUMN, COLUMN)[, edge=h][, cutoff=c][, extension=e][, range=r][, variance=v])",
+        meaning: "Stationary field over two coordinates in one unit, on a mesh of the rows' locations. The range \
+                  starts at a fifth of the longer side of the rectangle around them, the variance at 1. Edges \
+                  are at most 0.15 of that range, locations closer than half an edge share a node, and the mesh \
+                  extends two ranges beyond them.",
+        keys: &["on", "edge", "cutoff", "extension"],
+        flags: &[],
+        parameters: &[length("range", 2.0), VARIANCE],
     },
 ];
 

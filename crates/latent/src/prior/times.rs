@@ -215,7 +215,7 @@ impl Times {
 }
 
 /// Rounds a number to six significant digits.
-fn short(x: f64) -> f64 {
+pub(super) fn short(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
 
