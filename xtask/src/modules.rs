@@ -352,7 +352,7 @@ const LATENT: [Layer; 10] = [
         may_use: &[],
     },
     Layer {
-        modules: &["matrix"],
+        modules: &["matrix", "copies"],
         may_use: &["error"],
     },
     Layer {
@@ -361,7 +361,7 @@ const LATENT: [Layer; 10] = [
     },
     Layer {
         modules: &["structure"],
-        may_use: &["density", "error", "matrix"],
+        may_use: &["copies", "density", "error", "matrix"],
     },
     Layer {
         modules: &["coordinate", "interpolant"],
@@ -382,6 +382,7 @@ const LATENT: [Layer; 10] = [
             // This is the placeholder likelihood of models with user-defined sites.
             "likelihood::Likelihood",
             "error",
+            "copies",
             "matrix",
             "structure",
             "fit",
@@ -396,6 +397,7 @@ const LATENT: [Layer; 10] = [
         may_use: &[
             "density",
             "error",
+            "copies",
             "matrix",
             "structure",
             "model",
@@ -424,6 +426,7 @@ const LATENT: [Layer; 10] = [
             "interpolant",
             "lattice",
             "error",
+            "copies",
             "matrix",
             "structure",
             "fit",

@@ -27,6 +27,7 @@
 //! | `factors` | factor analysis with missing entries |
 //! | `linear` | four regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
+//! | `copies` | copies of a matrix, for likelihoods with several predictors |
 //! | `likelihood` | the densities of observations, one row each |
 //! | `site` | likelihood × bound: the table of sites |
 //! | [`prior`] | Gaussian processes, Markov fields, covariates; their specification as text |
@@ -38,6 +39,7 @@
 )]
 
 mod coordinate;
+mod copies;
 mod density;
 mod error;
 mod factors;
@@ -63,6 +65,7 @@ mod solve;
 mod structure;
 mod tightness;
 
+pub use copies::Copies;
 pub use density::{Curve, PriorDensity, Tail};
 pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, NO_NOISE, fit_factors};
@@ -71,7 +74,6 @@ pub use integrate::{Integrated, Kept, Point, integrate};
 pub use lattice::lattice;
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
-pub use linear::copies::Copies;
 pub use loo::leave_one_out;
 pub use marginal::{Marginal, mixture_quantile};
 pub use matrix::{Dense, Sparse};

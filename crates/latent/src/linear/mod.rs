@@ -11,7 +11,7 @@
 
 mod block;
 mod chained;
-pub(crate) mod copies;
+mod copies;
 pub(crate) mod design;
 mod filter;
 pub(crate) mod kernels;

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::convex::Value;
 use super::expectation::{Nodes, Potentials, Quadrature};
 use super::multinomial::Multinomial;
-use crate::linear::copies::{contrasted, count, pairs};
+use crate::copies::{contrasted, count, pairs};
 use crate::linear::design::to_sparse_transposed;
 use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
