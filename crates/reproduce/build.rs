@@ -27,7 +27,7 @@ fn main() -> io::Result<()> {
         // Writing to a string never fails.
         let _ = writeln!(
             table,
-            "Entry {{ name: {name:?}, program: include_str!({:?}), data: include_str!({:?}) }},",
+            "Entry::built_in({name:?}, include_str!({:?}), include_str!({:?})),",
             file("model.stan")?,
             file("data.json")?
         );

@@ -448,6 +448,7 @@ def fit(
     records: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     batch: int | None = None,
     estimator: Literal["naive", "stl", "cv", "inc", "ens", "joint", "joint-mean", "joint-paper", "joint-svrg", "joint-exact"] | None = None,
+    ens_weight: float | None = None,
     trace_variance: int | None = None,
     optimizer: Literal["sgd", "adam", "adagrad", "rmsprop"] | None = None,
     step_size: float | None = None,
@@ -501,7 +502,7 @@ def fit(
     The other settings have the names and meanings of the flags of ``jensen fit``, which ``jensen fit --help`` describes:
 
     - *Posterior*: ``refine``, ``centring``, ``covariance``, ``covariance_of``.
-    - *Records*: ``exchangeable``, ``records``, ``batch``, ``estimator``, ``trace_variance``.
+    - *Records*: ``exchangeable``, ``records``, ``batch``, ``estimator``, ``ens_weight``, ``trace_variance``.
     - *Methods*: ``optimizer``, ``step_size``, ``grad_samples``, ``elbo_samples``, ``advi_iters``, ``tol``.
     - *Accuracy*: ``mean_error``, ``sd_error``, ``failure_probability``, ``effective_draws``.
     - *Budget*: ``max_gradients``, ``max_iters``, ``max_seconds``, ``memory_limit``.
@@ -530,6 +531,7 @@ def fit(
         "records": None if records is None else paths_of(records),
         "batch": batch,
         "estimator": estimator,
+        "ens_weight": ens_weight,
         "trace_variance": trace_variance,
         "optimizer": optimizer,
         "step_size": step_size,

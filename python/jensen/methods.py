@@ -50,6 +50,7 @@ class BBVI(Method):
     name: ClassVar[str] = "bbvi"
 
     estimator: Estimator | None = None
+    ens_weight: float | None = None
     optimizer: Optimizer | None = None
     step_size: float | None = None
     grad_samples: int | None = None

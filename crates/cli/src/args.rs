@@ -459,6 +459,9 @@ pub struct ReproduceArgs {
     /// A corpus for the part `figure2-given` of `tempering`, in any format that `jensen topics build` reads
     #[arg(long, value_name = "FILE")]
     pub corpus: Option<PathBuf>,
+    /// Programs NAME.stan with data NAME.json or NAME.data.R for `trustvi`, in this folder and the folders in it, instead of those of the command
+    #[arg(long, value_name = "DIR")]
+    pub models: Option<PathBuf>,
     /// Folder of the results [default: reproductions/NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

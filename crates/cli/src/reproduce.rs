@@ -33,6 +33,7 @@ pub fn run(args: &ReproduceArgs) -> CommandResult {
             .clone()
             .unwrap_or_else(|| PathBuf::from("reproductions").join(experiment.name)),
         corpus: args.corpus.clone(),
+        models: args.models.clone(),
         scale: match args.scale {
             ScaleName::Quick => Scale::Quick,
             ScaleName::Paper => Scale::Paper,

@@ -25,11 +25,16 @@ const FINAL_DRAWS: usize = 8192;
 /// The ratio between the numbers of oracle calls at two successive evaluations of the ELBO.
 const SPACING: f64 = 1.06;
 
+/// The relative tolerance of [`Method::TightAdvi`], a hundredth of Stan's.
+const TIGHT: f64 = 1e-4;
+
 /// An optimisation method whose path is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
     /// ADVI as implemented in Stan, with 256 draws for each gradient.
     Advi,
+    /// ADVI with [`TIGHT`] instead of Stan's tolerance.
+    TightAdvi,
     /// TrustVI with the default settings of Jensen.
     Trust,
     /// TrustVI exactly as printed in the paper.
@@ -42,10 +47,18 @@ impl Method {
     /// Returns the name of the method in tables and legends.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Advi => "ADVI",
+            Self::Advi | Self::TightAdvi => "ADVI",
             Self::Trust => "TrustVI",
             Self::PaperTrust => "TrustVI as printed",
             Self::Hfsgvi => "HFSGVI",
+        }
+    }
+
+    /// Returns the name of the method in the names of stored runs, which differs between all methods.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::TightAdvi => "ADVI-tight",
+            other => other.name(),
         }
     }
 }
@@ -200,10 +213,15 @@ pub fn follow(
     let source = NoiseSource::new(seed, Simd::detect());
     let start = family.diagonal(&vec![0.0; dim], &vec![0.0; dim]);
     match method {
-        Method::Advi => {
+        Method::Advi | Method::TightAdvi => {
+            let usual = AdviSettings::default();
             let settings = AdviSettings {
                 grad_samples: GRADIENT_BATCH,
-                ..AdviSettings::default()
+                tol_rel_obj: match method {
+                    Method::TightAdvi => TIGHT,
+                    _ => usual.tol_rel_obj,
+                },
+                ..usual
             };
             let algorithm = Advi::new(density, family, source, settings, &start[..dim]);
             watch(cancel, model, method, seed, algorithm, |s| s.omega())

@@ -29,6 +29,8 @@ pub struct Setup<'a> {
     pub out: PathBuf,
     /// The path of a corpus that the user supplies, for parts that accept one.
     pub corpus: Option<PathBuf>,
+    /// The folder with Stan programs that the user supplies, for parts that accept one.
+    pub models: Option<PathBuf>,
     /// The scale at which the parts are run.
     pub scale: Scale,
     /// The names of the parts to run. If the list is empty, all parts are run.
@@ -80,6 +82,11 @@ impl<'a> Context<'a> {
     /// Returns the path of the corpus that the user supplies, or `None` if there is none.
     pub fn corpus(&self) -> Option<PathBuf> {
         self.setup.corpus.clone()
+    }
+
+    /// Returns the folder with programs that the user supplies, or `None` if there is none.
+    pub fn models(&self) -> Option<PathBuf> {
+        self.setup.models.clone()
     }
 
     /// Returns the scale at which the part is run.

@@ -16,8 +16,10 @@
 //! | `table` | [`EXPERIMENTS`]: all experiments |
 //! | `aevb` | auto-encoding variational Bayes against wake-sleep and Monte-Carlo EM |
 //! | `dual` | the dual of latent Gaussian models: classification, fields, point processes |
-//! | `trustvi`, `contest`, `uncertainty`, `corpus` | TrustVI against ADVI and HFSGVI: figures and tables, optimisation
-//! paths, standard deviations, the model corpus |
+//! | `trustvi`, `comparison`, `uncertainty` | TrustVI against ADVI and HFSGVI: figures, comparisons over many programs,
+//! standard deviations |
+//! | `contest`, `race`, `corpus`, `given` | optimisation paths, several runs on the same programs, the model corpus,
+//! programs that the user supplies |
 //!
 //! # Adding a paper
 //!
@@ -57,6 +59,7 @@
 //!     data: "data".into(),
 //!     out: out.path().join("halving"),
 //!     corpus: None,
+//!     models: None,
 //!     scale: Scale::Quick,
 //!     only: Vec::new(),
 //!     resume: false,
@@ -80,13 +83,16 @@
 )]
 
 mod aevb;
+mod comparison;
 mod contest;
 mod context;
 mod corpus;
 mod dual;
 mod experiment;
 mod failure;
+mod given;
 mod joint_cv;
+mod race;
 mod results;
 mod run;
 mod table;

@@ -42,6 +42,32 @@ fn smiso_finds_a_step_size_of_its_own() {
 }
 
 #[test]
+fn the_ensemble_with_all_weight_on_one_estimator_is_that_estimator() {
+    let (model, data) = corpus("kidscore_momhs");
+    let mut args = vec!["fit", &model, &data, "--exchangeable", "N", "--batch", "50"];
+    args.extend([
+        "--family",
+        "meanfield",
+        "--max-iters",
+        "300",
+        "--json",
+        "--estimator",
+    ]);
+    let elbo = |flags: &[&str]| -> f64 {
+        let fit = jensen([&args[..], flags].concat());
+        serde_json::from_str::<serde_json::Value>(&fit.stdout).unwrap()["elbo"]
+            .as_f64()
+            .unwrap()
+    };
+    let [cv, inc] = ["cv", "inc"].map(|name| elbo(&[name]));
+    let [all, none, half] = ["1", "0", "0.5"].map(|beta| elbo(&["ens", "--ens-weight", beta]));
+    assert!((all - cv).abs() < 1e-6, "{all} is not {cv}");
+    assert!((none - inc).abs() < 1e-6, "{none} is not {inc}");
+    assert_eq!(half, elbo(&["ens"]));
+    assert!(half != cv && half != inc && cv != inc);
+}
+
+#[test]
 fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
     // An epoch has nine batches. Both limits are therefore within one epoch, after the starts.
     let (model, data) = corpus("kidscore_momhs");
@@ -184,6 +210,18 @@ fn what_counts_no_records_is_refused() {
     refused(kid, &["--batch", "10"], 2, &["--exchangeable"]);
     refused(kid, &["--estimator", "joint"], 2, &["--exchangeable"]);
     refused(kid, &["--method", "smiso"], 2, &["--exchangeable"]);
+    let joint = ["--exchangeable", "N", "--estimator", "joint"];
+    let weighted = [&joint[..], &["--ens-weight", "0.3"]].concat();
+    refused(kid, &weighted, 2, &["--estimator ens"]);
+    let heavy = [
+        "--exchangeable",
+        "N",
+        "--estimator",
+        "ens",
+        "--ens-weight",
+        "2",
+    ];
+    refused(kid, &heavy, 2, &["from 0 to 1"]);
     refused(kid, &["--trace-variance", "9"], 2, &["--exchangeable"]);
     refused(
         kid,

@@ -15,6 +15,9 @@ const BLOCK_BATCH: u64 = 1000;
 
 const ALPHA: f64 = 0.9;
 
+/// The default weight of `cv` in `ens`, which gives `inc` the same weight.
+const EQUAL: f64 = 0.5;
+
 /// The sample size for estimating a variance. Each element of the sample is a minibatch with a draw.
 const VARIANCE_SAMPLES: usize = 64;
 
@@ -88,7 +91,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
             Ok(Some(Method::Minibatch(MinibatchSettings {
                 estimator: request
                     .estimator
-                    .map_or(RecordEstimator::JointSvrg, estimator),
+                    .map_or(RecordEstimator::JointSvrg, |name| estimator(name, request)),
                 optimiser: request.optimiser(),
                 batch,
                 draws,
@@ -183,13 +186,15 @@ pub(super) fn for_records(
     })
 }
 
-fn estimator(name: EstimatorName) -> RecordEstimator {
+fn estimator(name: EstimatorName, request: &FitRequest) -> RecordEstimator {
     match name {
         EstimatorName::Naive => RecordEstimator::Naive,
         EstimatorName::Stl => RecordEstimator::Stl,
         EstimatorName::Cv => RecordEstimator::Cv,
         EstimatorName::Inc => RecordEstimator::Inc,
-        EstimatorName::Ens => RecordEstimator::Ens { beta: 0.5 },
+        EstimatorName::Ens => RecordEstimator::Ens {
+            beta: request.ens_weight.unwrap_or(EQUAL),
+        },
         EstimatorName::Joint => RecordEstimator::Joint,
         EstimatorName::JointMean => RecordEstimator::JointMean,
         EstimatorName::JointPaper => RecordEstimator::JointPaper,

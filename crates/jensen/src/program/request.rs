@@ -178,6 +178,9 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub estimator: Option<EstimatorName>,
+    /// Weight of cv in the estimator ens; inc has the rest of the weight [default: 0.5]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BETA", value_parser = words::weight, help_heading = "Method"))]
+    pub ens_weight: Option<f64>,
     /// Every K iterations, write the variance of every gradient estimator to the trace: total, subsampling part and
     /// Monte-Carlo part; needs --exchangeable and --out
     #[cfg_attr(feature = "clap", arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
@@ -473,6 +476,14 @@ impl FitRequest {
         ] {
             if let Some(x) = number.filter(|x| !(*x > 0.0 && x.is_finite())) {
                 return refuse(flag, x.to_string(), "a positive number");
+            }
+        }
+        if let Some(weight) = self.ens_weight {
+            if !(0.0..=1.0).contains(&weight) {
+                return refuse("--ens-weight", weight.to_string(), "a number from 0 to 1");
+            }
+            if self.estimator != Some(EstimatorName::Ens) {
+                return Err(Error::setting("--ens-weight needs --estimator ens"));
             }
         }
         Ok(())

@@ -413,6 +413,74 @@ fn bounds_are_ordered_and_estimators_of_the_marginal_likelihood_agree() {
     assert_eq!(model.manifold(3).len(), 9 * 16);
 }
 
+/// A likelihood with two modes: a narrow one at 2 with nearly all of the posterior's mass, and a wide one at −1, to
+/// which most draws from the prior are closer.
+struct TwoModes;
+
+impl TwoModes {
+    /// The centre, the standard deviation and the log height of each mode.
+    const MODES: [[f64; 3]; 2] = [[2.0, 0.1, 0.0], [-1.0, 0.3, -6.0]];
+}
+
+impl LocalModel for TwoModes {
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn latent(&self) -> usize {
+        1
+    }
+
+    fn specs(&self) -> Vec<TensorSpec> {
+        Vec::new()
+    }
+
+    fn log_likelihood(&self, g: &mut Graph, _: &[NodeId], _x: NodeId, z: NodeId) -> NodeId {
+        let [narrow, wide] = Self::MODES.map(|[centre, sd, height]| {
+            let (centre, height) = (g.constant(centre), g.constant(height));
+            let distance = g.sub(z, centre);
+            let square = g.square(distance);
+            let fall = g.scale(-0.5 / (sd * sd), square);
+            let log = g.add(fall, height);
+            g.exp(log)
+        });
+        let sum = g.add(narrow, wide);
+        let log = g.log(sum);
+        g.sum(log)
+    }
+}
+
+#[test]
+fn chains_without_codes_find_the_mode_with_the_mass() {
+    let step = 1e-4;
+    let density = |z: f64| {
+        let modes = TwoModes::MODES.map(|[m, sd, h]| (h - 0.5 * ((z - m) / sd).powi(2)).exp());
+        (-0.5 * z * z).exp() * modes.iter().sum::<f64>()
+    };
+    let points = (-60_000..60_000).map(|i| density(f64::from(i) * step));
+    let exact = (points.sum::<f64>() * step).ln() - 0.5 * (2.0 * std::f64::consts::PI).ln();
+    let records = FloatRecords {
+        values: vec![0.0; 200],
+        width: 1,
+    };
+    let settings = MarginalSettings::default();
+    let estimate = jensen_neural::marginal::estimate(
+        &TwoModes,
+        &[],
+        &records,
+        None,
+        &settings,
+        Simd::detect(),
+        1,
+    )
+    .expect("an estimate");
+    assert!(
+        (estimate.mean - exact).abs() < 0.1,
+        "{} is not {exact}",
+        estimate.mean
+    );
+}
+
 #[test]
 fn baselines_learn_and_the_autoencoder_is_ahead() {
     let data = bars(600);

@@ -3,7 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `surfaces` | Figure 1: the objective of a mixture at four temperatures |
-//! | `topics` | Figure 2: topic models of abstracts and of news under every policy |
+//! | `topics`, `policies` | Figure 2: topic models of abstracts and of news under every policy |
 //! | `normaliser` | log C(T), the normaliser of tempered likelihoods |
 //! | `factors` | Figures 3 and 4: factorial mixtures of small images and of faces |
 //!
@@ -12,6 +12,7 @@
 
 mod factors;
 mod normaliser;
+mod policies;
 mod surfaces;
 mod topics;
 
@@ -51,7 +52,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "starts-ap",
-            about: "variational tempering on news from both starts and with the paper's log C",
+            about: "variational tempering on news from several starts and with the paper's log C",
             from: Scale::Paper,
             run: topics::starts,
         },

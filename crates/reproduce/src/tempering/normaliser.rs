@@ -9,7 +9,8 @@ use jensen::data::corpus::Split;
 use jensen::data::corpus::sources::SourceSettings;
 use jensen::topics::CorpusDocuments;
 
-use super::topics::{ARXIV, DRAWS, TOPICS, corpus};
+use super::policies::DRAWS;
+use super::topics::{ARXIV, TOPICS, corpus};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use jensen::conjugate::documents::Documents;
-use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
-use jensen::conjugate::temper::{GlobalTempering, HeatStart, LocalTempering, Temper};
+use jensen::conjugate::lda::{self, LdaFit, LdaJob, LdaSettings, Topics};
+use jensen::conjugate::temper::Temper;
 use jensen::data::corpus::sources::SourceSettings;
 use jensen::data::corpus::{BuildSettings, Corpus, Format, Sources, Split, build};
 use jensen::math::order::median;
@@ -14,6 +14,7 @@ use jensen::run::{Budget, Control, Record, Status};
 use jensen::topics::CorpusDocuments;
 use serde::{Deserialize, Serialize};
 
+use super::policies::{ALL, COLD, FITTED, STARTS, Subset, WARM, policies};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
@@ -116,93 +117,6 @@ pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     }
 }
 
-/// The number of draws in the paper's Monte Carlo estimate.
-pub(super) const DRAWS: usize = 100;
-
-fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String, Temper)> {
-    let mut policies = vec![("SVI".to_owned(), Temper::None)];
-    for passes in experiment.schedules[usize::from(scale == Scale::Paper)] {
-        policies.push((schedule(passes), Temper::anneal(passes)));
-    }
-    let warm = GlobalTempering::default();
-    let cold = GlobalTempering {
-        start: HeatStart::Cold,
-        ..warm.clone()
-    };
-    let published = GlobalTempering {
-        draws: Some(DRAWS),
-        every: Some(per_pass.min(EVERY)),
-        damping: 1.0,
-        ..warm.clone()
-    };
-    let local = Temper::Local(LocalTempering::default());
-    let all = [
-        (WARM, Temper::Global(warm.clone())),
-        ("LVT", local.clone()),
-        (
-            "VT, cooled",
-            cooled(Temper::Global(warm), experiment.cooling),
-        ),
-        ("LVT, cooled", cooled(local, experiment.cooling)),
-        (COLD, Temper::Global(cold)),
-        (PUBLISHED, Temper::Global(published)),
-    ];
-    policies.extend(all.map(|(name, temper)| (name.to_owned(), temper)));
-    policies
-}
-
-/// The name of variational tempering that is run from both starts and keeps the better result.
-const WARM: &str = "VT, begun warm";
-const COLD: &str = "VT, begun cold";
-const PUBLISHED: &str = "VT, log C from draws";
-
-/// Some of the policies, and the name of their figure.
-#[derive(Clone, Copy)]
-struct Subset {
-    figure: &'static str,
-    /// The names of the policies without the length of a schedule. If the list is empty, all policies are run.
-    names: &'static [&'static str],
-}
-
-const ALL: Subset = Subset {
-    figure: "figure2",
-    names: &[],
-};
-
-const STARTS: Subset = Subset {
-    figure: "starts",
-    names: &["SVI", "AVI", WARM, "LVT", COLD, PUBLISHED],
-};
-
-impl Subset {
-    /// Returns whether the subset contains a policy. Of the schedules, a subset contains only the longest one.
-    fn contains(&self, name: &str, longest: f64) -> bool {
-        let named = |own: &&str| match *own {
-            "AVI" => name == schedule(longest),
-            own => name == own,
-        };
-        self.names.is_empty() || self.names.iter().any(named)
-    }
-}
-
-fn schedule(passes: f64) -> String {
-    format!("AVI, {passes} passes")
-}
-
-/// The number of minibatches between two updates of the temperature, as in the paper. In this reproduction, two updates
-/// are at most one pass apart.
-const EVERY: u64 = 1_000;
-
-/// Adds a cooling phase to a temperature policy. The policies of the paper have no cooling phase.
-fn cooled(mut temper: Temper, passes: f64) -> Temper {
-    if let Temper::Global(GlobalTempering { cooling, .. })
-    | Temper::Local(LocalTempering { cooling, .. }) = &mut temper
-    {
-        *cooling = Some(passes);
-    }
-    temper
-}
-
 type Pairs = Vec<(f64, f64)>;
 
 fn middle(curves: &[&[(f64, f64)]]) -> (Pairs, Pairs) {
@@ -232,12 +146,12 @@ fn experiment(
     // The runs are sorted by seed, so that a reproduction that was stopped has comparable results for all policies.
     let documents = CorpusDocuments::new(&corpus, Split::Train).len();
     let per_pass = documents.div_ceil(LdaSettings::new(TOPICS).batch) as u64;
-    let longest = experiment.schedules[usize::from(context.scale() == Scale::Paper)][2];
-    let policies = policies(experiment, context.scale(), per_pass);
+    let schedules = experiment.schedules[usize::from(context.scale() == Scale::Paper)];
+    let policies = policies(schedules, experiment.cooling, per_pass);
     let policies: Vec<(usize, (String, Temper))> = policies
         .into_iter()
         .enumerate()
-        .filter(|(_, (name, _))| subset.contains(name, longest))
+        .filter(|(_, (name, _))| subset.contains(name, schedules[2]))
         .collect();
     let mut runs: Vec<Vec<Run>> = policies.iter().map(|_| Vec::new()).collect();
     for seed in 0..seeds {
@@ -245,7 +159,12 @@ fn experiment(
             let kept = format!("{}/{number}-{seed}", experiment.name);
             runs.push(context.keep(&kept, |context| {
                 context.say(format!("{}: {name}, seed {seed}", experiment.title));
-                run(context, &corpus, experiment, temper, seed)
+                let begins = match name.as_str() {
+                    FITTED => Some(fit(context, &corpus, experiment, &Temper::None, seed, None)?.0),
+                    _ => None,
+                };
+                let start = begins.as_ref().map(|fitted| &fitted.topics);
+                run(context, &corpus, experiment, temper, seed, start)
             })?);
         }
     }
@@ -271,6 +190,9 @@ fn experiment(
         for end in [warm, cold] {
             tempered_row(context, experiment, names[end].1, &runs[end])?;
         }
+    }
+    if let Some(fitted) = names.iter().position(|(_, name)| *name == FITTED) {
+        tempered_row(context, experiment, FITTED, &runs[fitted])?;
     }
     let figure = figure(experiment, &names, &runs);
     context.figure(&format!("{}-{}", subset.figure, experiment.name), &figure)
@@ -376,7 +298,12 @@ fn figure(experiment: &Experiment, names: &[(usize, &str)], runs: &[Vec<Run>]) -
     for (&(number, name), runs) in names.iter().zip(runs) {
         // A policy with a cooling phase has the same colour as the policy without it.
         let cooled = name.ends_with("cooled");
-        let colour = if number >= 6 { number - 2 } else { number };
+        let colour = match name {
+            // The schedule with this colour is not in the figure.
+            FITTED => 1,
+            _ if number >= 6 => number - 2,
+            _ => number,
+        };
         let line = |curves: Vec<&[(f64, f64)]>, band: bool| {
             let (curve, range) = middle(&curves);
             let line = Series::line(name.to_owned(), curve).colour(colour);
@@ -395,13 +322,15 @@ fn figure(experiment: &Experiment, names: &[(usize, &str)], runs: &[Vec<Run>]) -
     Figure::new("").panel(scores).panel(temperatures)
 }
 
-fn run(
+/// Fits topics, from `start` if it is given, and returns the fit with its trace.
+fn fit(
     context: &mut Context<'_>,
     corpus: &Corpus,
     experiment: &Experiment,
     temper: &Temper,
     seed: u64,
-) -> Result<Run, Failure> {
+    start: Option<&Topics>,
+) -> Result<(LdaFit, Vec<Record>), Failure> {
     let (train, heldout) = (
         CorpusDocuments::new(corpus, Split::Train),
         CorpusDocuments::new(corpus, Split::Heldout),
@@ -411,7 +340,7 @@ fn run(
         documents: &train,
         heldout: Some(&heldout),
         scored: usize::MAX,
-        start: None,
+        start,
         settings: LdaSettings {
             passes,
             seed,
@@ -435,6 +364,18 @@ fn run(
     let fitted = outcome
         .output
         .ok_or_else(|| Failure::Method(outcome.status.to_string()))?;
+    Ok((fitted, records))
+}
+
+fn run(
+    context: &mut Context<'_>,
+    corpus: &Corpus,
+    experiment: &Experiment,
+    temper: &Temper,
+    seed: u64,
+    start: Option<&Topics>,
+) -> Result<Run, Failure> {
+    let (fitted, records) = fit(context, corpus, experiment, temper, seed, start)?;
     let score = (fitted.completion)
         .ok_or_else(|| Failure::Method("no document was held out".to_owned()))?;
     let curve = |name: &str| -> Vec<(f64, f64)> {
@@ -451,7 +392,7 @@ fn run(
         standard_error: score.standard_error,
         elbo: fitted.elbo,
         tempered: fitted.rests.first().map(|rest| rest.tempered_elbo),
-        tokens: train.tokens(),
+        tokens: CorpusDocuments::new(corpus, Split::Train).tokens(),
         scores: curve("heldout_log_predictive"),
         temperatures: temperatures.into_iter().step_by(step).collect(),
     })
@@ -471,28 +412,5 @@ mod tests {
         let (curve, range) = middle(&curves);
         assert_eq!(curve, [(1.0, 4.0), (2.0, 2.0)]);
         assert_eq!(range, [(3.0, 5.0), (1.0, 9.0)]);
-    }
-
-    #[test]
-    fn every_policy_has_a_name_of_its_own() {
-        let names: Vec<String> = policies(&ARXIV, Scale::Paper, 990)
-            .into_iter()
-            .map(|p| p.0)
-            .collect();
-        assert_eq!(names[0], "SVI");
-        assert_eq!(names.len(), 10);
-        let of = |subset: Subset| {
-            let longest = ARXIV.schedules[1][2];
-            let names = names.iter().filter(|name| subset.contains(name, longest));
-            names.map(String::as_str).collect::<Vec<_>>()
-        };
-        assert_eq!(of(ALL).len(), 10);
-        let starts = ["SVI", "AVI, 6.4 passes", WARM, "LVT", COLD, PUBLISHED];
-        assert_eq!(of(STARTS), starts);
-        assert!(
-            names
-                .iter()
-                .all(|n| names.iter().filter(|m| *m == n).count() == 1)
-        );
     }
 }

@@ -65,6 +65,7 @@ fn setup<'a>(out: &Path) -> Setup<'a> {
         data: "nowhere".into(),
         out: out.to_path_buf(),
         corpus: None,
+        models: None,
         scale: Scale::Quick,
         only: Vec::new(),
         resume: false,

@@ -9,6 +9,7 @@ fn reproduce(out: &Path, part: &str) -> Result<Results, Failure> {
         data: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data"),
         out: out.to_path_buf(),
         corpus: None,
+        models: None,
         scale: Scale::Quick,
         only: vec![part.to_owned()],
         resume: false,

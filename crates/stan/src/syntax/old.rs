@@ -343,7 +343,12 @@ impl<'a> Old<'a> {
             }
             _ => {}
         }
-        let modern = self.modern(name);
+        // A distribution after `~` has no suffix, so `poisson_log` there is the distribution of that name.
+        let distribution = at > 0 && self.kind(at - 1) == TokenKind::Tilde;
+        let modern = match distribution {
+            true => name.to_owned(),
+            false => self.modern(name),
+        };
         out.push_str(&modern);
         out.push_str(self.gap(open));
         out.push('(');

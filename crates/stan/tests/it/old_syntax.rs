@@ -49,6 +49,14 @@ fn functions() {
 }
 
 #[test]
+fn distributions_keep_their_names() {
+    becomes(
+        "model { for (i in 1:N) y[i] ~ poisson_log(eta[i]); z ~ neg_binomial_2_log(eta, phi); u <- poisson_log(n, 2); }",
+        "model { for (i in 1:N) y[i] ~ poisson_log(eta[i]); z ~ neg_binomial_2_log(eta, phi); u = poisson_lpmf(n | 2); }",
+    );
+}
+
+#[test]
 fn a_whole_program_is_accepted() {
     let old = "functions { real half_log(real y, real s) { return normal_log(y, 0, s) + log(2); } }\n\
         data { int N; int y[N]; matrix[N, 2] X; real<lower=0> t[N]; }\n\
