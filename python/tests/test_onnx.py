@@ -75,3 +75,17 @@ def test_tables_of_words_are_refused(tmp_path):
     line = [sys.executable, "-m", "jensen._command", "vae", "export", str(fit), "--encoder", str(tmp_path / "e.onnx")]
     refused = subprocess.run(line, capture_output=True, text=True, check=False)
     assert refused.returncode == 2 and "jensen vae encode" in refused.stderr
+
+
+def test_the_estimator_returns_its_networks():
+    from jensen.sklearn import AutoEncoder
+
+    model = AutoEncoder(2, hidden=(8,), max_iter=20, random_state=1).fit(TABLE)
+    encoder = onnxruntime.InferenceSession(model.to_onnx())
+    mean, _ = encoder.run(None, {"record": TABLE})
+    np.testing.assert_allclose(mean, model.transform(TABLE), atol=2e-5, rtol=1e-4)
+    decoder = onnxruntime.InferenceSession(model.to_onnx("decoder"))
+    (rows,) = decoder.run(None, {"latent": mean})
+    np.testing.assert_allclose(rows, model.inverse_transform(mean), rtol=1e-4)
+    with pytest.raises(ValueError, match="'encoder' or 'decoder'"):
+        model.to_onnx("both")

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -178,6 +178,14 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         check_is_fitted(self)
         latent = check_array(X, dtype=np.float64, order="C")
         return _jensen.decode(self._weights, latent, self._values(given), self.threads)
+
+    def to_onnx(self, network: Literal["encoder", "decoder"] = "encoder") -> bytes:
+        """A network as an ONNX model. The encoder maps ``record`` to ``mean`` and ``log_variance`` of the latent values,
+        and the decoder maps ``latent`` to the ``mean`` of a row, in the units of the data."""
+        check_is_fitted(self)
+        if network not in ("encoder", "decoder"):
+            raise ValueError(f"network must be 'encoder' or 'decoder', not {network!r}")
+        return _jensen.export_network(self._weights, network == "encoder")
 
     def impute(self, X: Any) -> Array:
         """The rows of X with missing values replaced by their means given the means of the latent values."""

@@ -52,6 +52,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(neural::decode, module)?)?;
     module.add_function(wrap_pyfunction!(neural::reconstruct, module)?)?;
     module.add_function(wrap_pyfunction!(neural::draw_records, module)?)?;
+    module.add_function(wrap_pyfunction!(neural::export_network, module)?)?;
     module.add_function(wrap_pyfunction!(neural::score_records, module)?)
 }
 

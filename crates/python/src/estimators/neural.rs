@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jensen::Error;
 use jensen::job::words;
-use jensen::vae::{Autoencoder, VaeData, VaeModel, VaeRequest, fit_vae};
+use jensen::vae::{Autoencoder, VaeData, VaeModel, VaeNetwork, VaeRequest, fit_vae};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -150,6 +150,21 @@ pub fn decode<'py>(
         Ok((filled(model, &means, &row), model.units.columns()))
     })?;
     matrix(py, means, width)
+}
+
+/// Returns a network as an ONNX model.
+#[pyfunction]
+pub fn export_network<'py>(
+    py: Python<'py>,
+    weights: &[u8],
+    encoder: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let network = match encoder {
+        true => VaeNetwork::Encoder,
+        false => VaeNetwork::Decoder,
+    };
+    let bytes = by_networks(py, weights, None, |model, _| model.onnx(network))?;
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// Draws latent values from the prior and decodes them. The result contains the means of the records, or draws of the
