@@ -77,6 +77,7 @@ def test_tables_of_words_are_refused(tmp_path):
     assert refused.returncode == 2 and "jensen vae encode" in refused.stderr
 
 
+@pytest.mark.filterwarnings("ignore::jensen.TrustWarning")
 def test_the_estimator_returns_its_networks():
     from jensen.sklearn import AutoEncoder
 
