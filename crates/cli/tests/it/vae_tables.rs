@@ -257,7 +257,7 @@ fn columns_are_found_by_their_names() {
     );
     let fit = desk.name("fit");
     run(&format!(
-        "vae fit {table} --decoder gaussian --latent 1 --hidden 4 --epochs 20 --quiet --out {fit}"
+        "vae fit {table} --decoder gaussian --latent 1 --hidden 4 --epochs 20 --exit-zero --quiet --out {fit}"
     ))
     .expect(0);
     let rebuilt = run(&format!("vae reconstruct {fit} {table}"))
