@@ -114,6 +114,8 @@ LINEAR = [
     "intercept() + fixed(x) + grid(spde, 3, 3)",
     "fixed(x) + icar(graph=GRAPH, on=region)",
     "intercept() + fixed(x) + bym2(graph=GRAPH, on=region)",
+    "te(on=(x, z), basis=5)",
+    "intercept() + mesh(spde, on=(x, z), edge=EDGE)",
 ]
 
 
@@ -131,9 +133,12 @@ def square(folder):
 def test_latent_models(prior, units, tmp_path):
     prior = prior.replace("GRAPH", str(square(tmp_path)))
     table = {name: v[:9] for name, v in NUMBERS.items()} if "grid" in prior else NUMBERS
-    one, rows = latent(tmp_path / "one", table, "gaussian", prior)
+    if "mesh" in prior:
+        # Distances need one unit.
+        units = {**units, "z": (units["z"][0], units["x"][1])}
+    one, rows = latent(tmp_path / "one", table, "gaussian", prior.replace("EDGE", "1"))
     there, maps = moved(table, units)
-    other, moved_rows = latent(tmp_path / "other", there, "gaussian", prior)
+    other, moved_rows = latent(tmp_path / "other", there, "gaussian", prior.replace("EDGE", str(abs(units["x"][1]))))
     (a, b), jacobian = maps["y"], len(table["y"]) * math.log(abs(maps["y"][1]))
     near(other["bound"] + jacobian, one["bound"], 1e-3)
     if one["evidence"] is None:

@@ -127,8 +127,9 @@ fn errors_of_meshes_are_stated() {
     ] {
         let error = |mesh: &str| {
             let prior = format!("mesh(spde, on=(east, north), range={range}, variance=2, {mesh})");
-            let found = made(&prior, &locations).unwrap().discretisation(&[]);
-            found.unwrap().remove(0).1
+            let made = made(&prior, &locations).unwrap();
+            let mut found = made.discretisation(&[]).unwrap();
+            found.remove(0).1
         };
         let first = error(mesh);
         assert!(first.error > 0.1, "{first:?}");
