@@ -166,7 +166,7 @@ fn posteriors_are_those_of_a_matern_process() {
     let rows: Vec<usize> = (0..new.len()).collect();
     let (query, fresh) = made.query(&[], &table(new), &rows).unwrap();
     assert_eq!(fresh.added(), vec![0.0; new.len()]);
-    let found = predict(&model, &fit.warm, &query).unwrap();
+    let found = predict(&model, &fit.warm(), &query).unwrap();
     let n = known.len();
     let inverse = invert(&Dense::from_fn(n, n, |i, j| {
         1.5 * matern(known[i], known[j], 4.0) + if i == j { noise_variance } else { 0.0 }

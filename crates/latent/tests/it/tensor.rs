@@ -139,7 +139,7 @@ fn smooths_of_two_columns_are_penalised_least_squares() {
         close("mean", &fit.predictor_mean, &means(&b), 1e-6);
         close("variance", &fit.predictor_variance, &variances(&b), 1e-6);
         let (query, _) = made.query(&theta, &table(&new), &[0, 1, 2]).unwrap();
-        let found = predict(&model, &fit.warm, &query).unwrap();
+        let found = predict(&model, &fit.warm(), &query).unwrap();
         let (mean, variance): (Vec<f64>, Vec<f64>) = found.into_iter().unzip();
         close("new mean", &mean, &means(&at_new), 1e-6);
         close("new variance", &variance, &variances(&at_new), 1e-6);
