@@ -12,9 +12,9 @@ use super::{Distances, Location};
 pub(super) type Triangles =
     DelaunayTriangulation<Point2<f64>, (), (), (), HierarchyHintGenerator<f64>>;
 
-/// Coordinates of nodes are multiples of this number, a 17 millionth of the longer side. The mesh of the same locations in
-/// other units is therefore the same, because rounding errors of the units are smaller.
-const GRAIN: f64 = 1.0 / (1u64 << 24) as f64;
+/// Coordinates of nodes are multiples of this number, a millionth of the longer side. The mesh of the same locations in other
+/// units is therefore the same, unless a rounding error of the units, which is much smaller, changes a multiple.
+const GRAIN: f64 = 1.0 / (1u64 << 20) as f64;
 
 /// Beyond the locations, the longest edge grows by this share of the distance. The border is far from the rows, and their
 /// covariances do not depend on short edges there.
