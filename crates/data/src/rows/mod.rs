@@ -139,13 +139,13 @@ impl Rows {
         Ok(Self { columns, ..rows })
     }
 
-    /// Selects columns by name, in the order of `names`. Rows that do not come from a table have no names and remain
-    /// unchanged.
+    /// Selects columns by name, in the order of `names`. Rows remain unchanged if they have no names, because they do not
+    /// come from a table, or if `names` is empty.
     ///
     /// # Errors
     /// Fails if a name is not among the names of the columns.
     pub fn with_columns(self, names: &[String]) -> Result<Self, DataError> {
-        if self.columns.is_empty() || self.columns == names {
+        if self.columns.is_empty() || names.is_empty() || self.columns == names {
             return Ok(self);
         }
         let position = |name: &String| {
