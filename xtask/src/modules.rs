@@ -374,7 +374,15 @@ const LATENT: [Layer; 10] = [
     // A likelihood creates its sites, which use the linear predictors of the model.
     Layer {
         modules: &["model", "likelihood", "site", "linear"],
-        may_use: &["copies", "density", "error", "lattice", "matrix", "structure", "fit"],
+        may_use: &[
+            "copies",
+            "density",
+            "error",
+            "lattice",
+            "matrix",
+            "structure",
+            "fit",
+        ],
     },
     Layer {
         modules: &["solve"],

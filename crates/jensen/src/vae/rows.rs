@@ -198,7 +198,7 @@ pub(super) fn mean_total(rows: &Rows, train: &[usize]) -> Result<f32, Error> {
 
 pub(super) enum Apart {
     None,
-    File(Rows),
+    File(Box<Rows>),
     Share(f64),
 }
 
@@ -216,7 +216,7 @@ impl Apart {
             Ok(_) => Err(Error::setting(
                 "--validation: a share must be between 0 and 1, such as 0.1; otherwise name a file",
             )),
-            Err(_) => Ok(Self::File(open(Path::new(given))?)),
+            Err(_) => Ok(Self::File(Box::new(open(Path::new(given))?))),
         }
     }
 
