@@ -6,6 +6,7 @@
 //! omits both kinds of columns from the fit and reports them.
 
 use jensen_math::sum::ColumnMoments;
+#[cfg(feature = "vae")]
 use jensen_neural::onnx::ColumnMap;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
 use serde::{Deserialize, Serialize};
@@ -192,6 +193,7 @@ impl Units {
     }
 
     /// Returns the map from the columns of the data to the columns that the fit uses.
+    #[cfg(feature = "vae")]
     pub(crate) fn inward(&self) -> ColumnMap {
         ColumnMap {
             index: self.kept.iter().map(|kept| kept.column).collect(),
@@ -203,6 +205,7 @@ impl Units {
     }
 
     /// Returns the map from the columns that the fit uses to the columns of the data.
+    #[cfg(feature = "vae")]
     pub(crate) fn outward(&self) -> ColumnMap {
         let mut rows = vec![(0, 0.0, 0.0); self.columns()];
         for (i, kept) in self.kept.iter().enumerate() {
