@@ -459,7 +459,7 @@ pub struct ReproduceArgs {
     /// A corpus for the part `figure2-given` of `tempering`, in any format that `jensen topics build` reads
     #[arg(long, value_name = "FILE")]
     pub corpus: Option<PathBuf>,
-    /// Programs NAME.stan with data NAME.json or NAME.data.R for `trustvi`, in this folder and the folders in it, instead of those of the command
+    /// Folder of Stan programs NAME.stan with data NAME.json or NAME.data.R for `trustvi`, including its subfolders
     #[arg(long, value_name = "DIR")]
     pub models: Option<PathBuf>,
     /// Folder of the results [default: reproductions/NAME]

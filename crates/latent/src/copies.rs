@@ -12,7 +12,7 @@ use crate::{Dense, Sparse};
 pub struct Copies {
     pub(crate) one: Arc<Dense>,
     pub(crate) copies: usize,
-    /// Whether the rows are those of contrasts: the predictors of an observation, followed by their differences.
+    /// Whether an observation also has rows for the differences of its predictors, after the rows of the predictors.
     pub(crate) contrasts: bool,
 }
 
