@@ -7,6 +7,7 @@
 //! | `topics` | [`Topics`]: q(β) |
 //! | `unigram` | [`unigram()`]: one topic for all documents, which fits are compared with |
 //! | `predict` | [`Predictor`]: proportions of new documents |
+//! | `prevalence` | [`prevalence()`]: effects of covariates on the prevalence of topics |
 //! | `score` | [`Completion`]: the predictive quality of topics on held-out words |
 //! | `start` | initial topics from dissimilar documents |
 //! | `several` | [`fit_best`]: the choice of the number of topics |
@@ -31,6 +32,9 @@ mod local;
 pub mod partition;
 mod powers;
 mod predict;
+mod prevalence;
+#[cfg(test)]
+mod prevalence_tests;
 mod process;
 #[cfg(test)]
 mod process_tests;
@@ -53,6 +57,7 @@ pub use fit::{LdaError, LdaFit, LdaJob, Rest, fit, fit_on, identity, planned_ite
 pub use globals::LdaGlobals;
 pub use powers::PowerTable;
 pub use predict::{Predictor, PredictorScratch, RULE};
+pub use prevalence::{Prevalence, PrevalenceError, PrevalenceSettings, prevalence};
 pub use score::{Completion, Piece, Score, completion};
 pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Seed, Start};
 pub use several::{BestTopics, STARTS, fit_best, identity_of_several, passes_to_compare};
