@@ -201,6 +201,17 @@ def topic_proportions(documents: Documents, model: Topics, threads: int | None) 
 def topic_completion(
     documents: Documents, model: Topics, seed: int, threads: int | None
 ) -> tuple[float, float, int, int]: ...
+def topic_effects(
+    documents: Documents,
+    model: Topics,
+    words: Sequence[str],
+    columns: list[Any] | None,
+    path: str | None,
+    formula: str,
+    prior_sd: float,
+    seed: int,
+    threads: int | None,
+) -> str: ...
 def fit_points(
     x: Array,
     lengths: Sequence[int],

@@ -71,10 +71,10 @@ DRAWN = {
 
 ESTIMATORS = [
     (LatentDirichletAllocation(3, max_iter=2), {}),
-    # Learning hyperparameters of separable blobs would take minutes and run the same code.
+    # Learning hyperparameters would take minutes, and other tests cover it. The checks are about the interface.
     (GaussianProcessClassifier(learn_hyperparameters=False), {}),
-    (GaussianProcessRegressor(), {}),
-    (GaussianProcessCountRegressor(), NOT_COUNTS),
+    (GaussianProcessRegressor(learn_hyperparameters=False), {}),
+    (GaussianProcessCountRegressor(learn_hyperparameters=False), NOT_COUNTS),
     (BayesianLinear(), {}),
     (BayesianLogistic(), {}),
     (BayesianPoisson(), NOT_COUNTS),
@@ -115,7 +115,7 @@ class RoundedPoisson(Rounded, BayesianPoisson):
     pass
 
 
-@pytest.mark.parametrize("estimator", [RoundedProcess(), RoundedPoisson()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("estimator", [RoundedProcess(learn_hyperparameters=False), RoundedPoisson()], ids=lambda x: type(x).__name__)
 def test_regressions_of_counts_pass_the_checks_with_rounded_targets(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -246,6 +246,29 @@ def test_topics_equal_the_topics_of_the_command_bit_for_bit(corpus, tmp_path):
     command("topics", "update", out, tmp_path / "new.mtx", "--heldout", 0, "--out", updated, "--quiet")
     assert np.array_equal(from_memory.partial_fit(fresh).components_, stored_topics(updated))
     assert from_memory.n_batch_iter_ == 3 * 13 + 7
+
+
+def test_effects_of_covariates_on_topics():
+    # The share of the first topic rises from 0.2 to 0.8 with the covariate, and groups do not differ.
+    rng = np.random.default_rng(6)
+    words = np.array([[0.3] * 3 + [0.025] * 4, [0.025] * 4 + [0.3] * 3])
+    x = np.linspace(-1, 1, 800)
+    theta = rng.beta(2 * np.exp(1.4 * x / 2), 2 * np.exp(-1.4 * x / 2))
+    shares = theta[:, None] * words[0] + (1 - theta)[:, None] * words[1]
+    X = np.array([rng.multinomial(25, p / p.sum()) for p in shares])
+    model = LatentDirichletAllocation(2, random_state=0, batch_size=100).fit(X)
+    group = np.where(np.arange(800) % 3, "a", "b")
+    found = model.effects(X, {"x": 1e3 * x, "group": group}, "~ x + group")
+    assert found["trusted"] and found["documents"] == 800
+    first = int(np.argmax(model.components_[:, 0]))
+    row = {r["column"]: r for r in found["effects"] if r["topic"] == first}
+    # At equal shares, the change of the log share is half of that of the log odds.
+    assert row["x"]["q05"] < 0.7e-3 < row["x"]["q95"] and row["x"]["sd"] < 0.05e-3
+    assert row["groupb"]["q05"] < 0 < row["groupb"]["q95"]
+    with pytest.raises(ValueError, match="no column `z`"):
+        model.effects(X, {"x": x}, "~ z")
+    with pytest.raises(ValueError, match="799 rows"):
+        model.effects(X, {"x": x[1:]}, "~ x")
 
 
 def test_topics_predict_as_well_as_scikit_learn(corpus):

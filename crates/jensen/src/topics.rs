@@ -10,6 +10,7 @@
 //! | `exemplars` | the documents with the largest share of each topic, for the report |
 //! | `coherence` | [`coherence()`]: whether the top words of a topic occur together |
 //! | `candidates` | the scores of all numbers of topics that a run compared |
+//! | `effects` | [`topic_effects`]: effects of covariates on the prevalence of topics |
 //! | `request` | [`TopicsRequest`]: the settings of a fit, with their defaults |
 //! | `job` | [`fit_topics`]: the fit job |
 //! | `course` | curves from the records of a run |
@@ -65,6 +66,7 @@ mod coherence;
 mod collection;
 mod corpus;
 mod course;
+mod effects;
 mod exemplars;
 mod job;
 mod map;
@@ -81,6 +83,9 @@ pub use coherence::{Coherence, WindowCoherence, coherence};
 pub use collection::Collection;
 pub use corpus::CorpusRequest;
 pub use course::{PassSizes, TopicsCourse};
+pub use effects::{
+    EffectsRequest, TopicEffect, TopicEffects, TopicShare, match_rows, topic_effects,
+};
 pub use job::{TopicsJob, TopicsMade, fit_topics, fit_topics_on, score};
 pub use model::{TopicModel, TopicModelError};
 pub use report_page::{Curves, report_page};

@@ -15,6 +15,7 @@
 //! | `family` | [`FAMILIES`]: the table of families |
 //! | `prior` | priors of the user and priors that the program uses |
 //! | `asked`, `rank` | the formulas with their rows; columns that are sums of others |
+//! | `covariates` | [`Covariates`]: the design of a formula without a response |
 //! | `regression` | [`Regression`]: a request with its table |
 //! | `effects` | [`contrasts()`], [`curves()`]: tables for the effects of columns |
 //! | `program` | [`program()`], [`predictions`]: Stan programs |
@@ -27,6 +28,7 @@
 
 mod asked;
 mod basis;
+mod covariates;
 mod design;
 mod effects;
 mod error;
@@ -44,6 +46,7 @@ mod response;
 mod smooth;
 mod syntax;
 
+pub use covariates::Covariates;
 pub use design::{Contrasts, Design, design};
 pub use effects::{Contrast, Curve, contrasts, curves};
 pub use error::{Error, Result, Span};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from .. import _jensen
+from .._regress import _columns
 from ._base import Array, Judged, at_least_one, encode, number, seed_of
 
 #: The path of a corpus, or a matrix of counts with one row per document.
@@ -191,6 +193,41 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             names = [str(column) for column in range(self.components_.shape[1])]
         order = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
         return [[str(names[column]) for column in row] for row in order]
+
+    def effects(self, X: Documents, covariates: Any, formula: str, prior_sd: float = 1.0) -> dict[str, Any]:
+        """Estimate how covariates change the shares of topics, as ``jensen topics effects`` does.
+
+        Each row of X has its own Dirichlet prior of topic proportions, whose parameters depend on the covariates of the
+        row. The topics stay as they are.
+
+        Parameters
+        ----------
+        X : array or sparse matrix
+            Counts, which need not be those of the fit.
+        covariates : data frame, mapping or path
+            A table with one row for each row of X.
+        formula : str
+            The covariates, such as ``"~ year + source"``.
+        prior_sd : float
+            Prior standard deviation of a coefficient, for columns in units of their standard deviations.
+
+        Returns
+        -------
+        dict
+            The contents of ``effects.json``. ``["effects"]`` has a row for each column and topic: ``mean``, ``sd``,
+            ``q05`` and ``q95`` of the change of the topic's log share per unit of the column. ``["shares"]`` has the
+            expected shares along each column, and ``["trusted"]`` the verdict.
+        """
+        check_is_fitted(self)
+        documents = self._documents(X, reset=False)
+        names = getattr(self, "vocabulary_", getattr(self, "feature_names_in_", range(self.components_.shape[1])))
+        columns, path = _columns(covariates)
+        words = [str(name) for name in names]
+        text = _jensen.topic_effects(
+            documents, self._model(), words, columns, path, formula, float(prior_sd), self._seed, self.threads
+        )
+        made: dict[str, Any] = json.loads(text)
+        return made
 
     @property
     def _n_features_out(self) -> int:

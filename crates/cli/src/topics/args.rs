@@ -27,6 +27,8 @@ pub enum TopicsCommand {
     Export(ExportArgs),
     /// Score held-out or new documents
     Evaluate(EvaluateArgs),
+    /// Estimate how columns of a table change the shares of topics
+    Effects(EffectsArgs),
 }
 
 /// The format of documents.
@@ -454,6 +456,59 @@ pub struct ExportArgs {
     /// Write the words to this file, one per line, in the order of the columns
     #[arg(long, value_name = "FILE")]
     pub vocabulary: Option<PathBuf>,
+}
+
+const EFFECTS_EXAMPLES: &str = "\
+Examples:
+  jensen topics effects topics abstracts.jsonl --table abstracts.csv --id id --formula '~ year + field'
+  jensen topics effects topics speeches.txt --table speeches.csv --formula '~ party * ns(year, df = 3)' --out effects
+
+Documents have Dirichlet priors whose parameters depend on the columns (Dirichlet-multinomial regression). The words of the
+topics stay as they are. Formulas have factors, poly, ns, bs and products as those of `jensen regress`. The folder of --out
+gets effects.csv, shares.csv, effects.json and report.html.";
+
+/// Estimates effects of covariates.
+#[derive(Args)]
+#[command(after_help = EFFECTS_EXAMPLES)]
+pub struct EffectsArgs {
+    /// The folder of a fit
+    pub dir: PathBuf,
+    /// Documents: text or bags of words
+    #[arg(required = true, value_name = "TEXT|BAG")]
+    pub inputs: Vec<PathBuf>,
+    /// The table of covariates, with one row per document
+    #[arg(long, value_name = "TABLE")]
+    pub table: PathBuf,
+    /// The covariates, as in '~ year + source'
+    #[arg(long, value_name = "FORMULA")]
+    pub formula: String,
+    #[command(flatten)]
+    pub input: InputFlags,
+    /// Field of a JSON line, and column of the table, that names the document [default: rows have the order of the
+    /// documents]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub id: Option<String>,
+    /// Prior standard deviation of a coefficient, for columns in units of their standard deviations
+    #[arg(long, value_name = "SD", default_value_t = 1.0, value_parser = jensen::job::words::positive)]
+    pub prior_sd: f64,
+    /// Write results to this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print effects.json to standard output, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of every random number
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
+    pub threads: Option<usize>,
+    /// Refuse a run that needs more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::job::words::bytes)]
+    pub memory_limit: u64,
+    /// Print no progress, warnings or table
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 const EVALUATE_EXAMPLES: &str = "\

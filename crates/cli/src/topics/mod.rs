@@ -7,11 +7,13 @@
 //! | `fit` | `topics fit` and `topics update`: from a corpus to topics in a folder |
 //! | `progress` | the line of progress |
 //! | `export` | `topics export`: topics as tables |
+//! | `effects` | `topics effects`: effects of covariates on the prevalence of topics |
 //! | `apply` | `topics predict`, `evaluate` and `show`, which use the folder of a fit |
 
 mod apply;
 pub mod args;
 mod build;
+mod effects;
 mod export;
 mod fit;
 mod progress;
@@ -28,5 +30,6 @@ pub fn run(command: TopicsCommand) -> CommandResult {
         TopicsCommand::Evaluate(args) => apply::evaluate(&args),
         TopicsCommand::Show(args) => apply::show(&args),
         TopicsCommand::Export(args) => export::run(&args),
+        TopicsCommand::Effects(args) => effects::run(&args),
     }
 }

@@ -23,6 +23,7 @@ mod reproduce;
 mod shards;
 mod sparse;
 mod stored;
+mod topic_effects;
 mod topics;
 mod vae;
 mod vae_convolution;

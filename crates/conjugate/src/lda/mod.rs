@@ -57,7 +57,7 @@ pub use fit::{LdaError, LdaFit, LdaJob, Rest, fit, fit_on, identity, planned_ite
 pub use globals::LdaGlobals;
 pub use powers::PowerTable;
 pub use predict::{Predictor, PredictorScratch, RULE};
-pub use prevalence::{Prevalence, PrevalenceError, PrevalenceSettings, prevalence};
+pub use prevalence::{LEAST_SWEEPS, Prevalence, PrevalenceError, PrevalenceSettings, prevalence};
 pub use score::{Completion, Piece, Score, completion};
 pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Seed, Start};
 pub use several::{BestTopics, STARTS, fit_best, identity_of_several, passes_to_compare};

@@ -77,7 +77,7 @@ pub struct Prevalence {
 impl Prevalence {
     /// Returns whether the search ended at the mode: the last Newton step was short, and so was its noise.
     pub fn converged(&self) -> bool {
-        self.last_step <= SHORT && self.noise <= SHORT
+        self.last_step <= STEP && self.noise <= NOISE
     }
 }
 
@@ -97,9 +97,19 @@ const LEVEL_SD: f64 = 3.0;
 /// Largest number of coefficients. Each of the five matrices of the search then takes 128 MiB.
 const MOST: usize = 4096;
 
-/// A Newton step of this many posterior standard deviations is short. The error that remains after it is of second
-/// order, and noise of this size makes intervals wider by an eighth.
-const SHORT: f64 = 0.5;
+/// Longest Newton step of a finished search, in posterior standard deviations. Within that distance the log posterior is
+/// nearly quadratic, so the error that remains after the step is of second order.
+const STEP: f64 = 1.0;
+
+/// Largest standard deviation of a mean due to the draws, in posterior standard deviations. It makes intervals wider by
+/// an eighth.
+const NOISE: f64 = 0.5;
+
+/// Topics are drawn in groups of this many. The sums of groups need no order, so they are independent of each other.
+const GROUP: usize = 8;
+
+/// Smallest number of sweeps of [`prevalence`].
+pub const LEAST_SWEEPS: usize = FIRST + AVERAGED + MEASURED;
 
 /// Number of steps of length 1 at the beginning. If nineteen twentieths of the information are missing, as in documents
 /// of a few words, they reduce the distance to the mode by a factor of e⁸.
@@ -137,15 +147,16 @@ const GIBBS: Purpose = Purpose::new("tokens of prevalence");
 /// take two bytes per token.
 ///
 /// # Errors
-/// Fails if the columns do not match the documents, if there are too many coefficients, or if `stop` returns true.
+/// Fails if the columns do not match the documents, if there are too many coefficients, or if `watch` returns true. It is
+/// called several times per sweep with the number of earlier sweeps.
 pub fn prevalence(
     topics: &Topics,
     documents: &dyn Documents,
     columns: &[Vec<f64>],
     settings: &PrevalenceSettings,
-    stop: &(dyn Fn() -> bool + Sync),
+    watch: &(dyn Fn(usize) -> bool + Sync),
 ) -> Result<Prevalence, PrevalenceError> {
-    let job = Job::new(topics, documents, columns, settings, stop)?;
+    let job = Job::new(topics, documents, columns, settings, watch)?;
     let mut search = Search {
         chains: vec![Vec::new(); documents.len()],
         at: job.centre.clone(),
@@ -161,8 +172,7 @@ pub fn prevalence(
     loop {
         rounds += 1;
         let found = search.round()?;
-        let done = found.last_step <= SHORT && found.noise <= SHORT;
-        if done || rounds == ROUNDS {
+        if found.converged() || rounds == ROUNDS {
             return Ok(Prevalence { rounds, ..found });
         }
     }
@@ -283,11 +293,12 @@ struct Job<'a> {
     documents: &'a dyn Documents,
     columns: &'a [Vec<f64>],
     settings: &'a PrevalenceSettings,
-    /// The posterior means of the proportions of terms, divided by the largest of the term: one row per term.
+    /// The posterior means of the proportions of terms, divided by the largest of the term: one row per term, with zeros up
+    /// to a multiple of [`GROUP`].
     rows: Vec<f64>,
     /// The prior means of the coefficients.
     centre: Vec<f64>,
-    stop: &'a (dyn Fn() -> bool + Sync),
+    watch: &'a (dyn Fn(usize) -> bool + Sync),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -314,7 +325,7 @@ impl<'a> Job<'a> {
         documents: &'a dyn Documents,
         columns: &'a [Vec<f64>],
         settings: &'a PrevalenceSettings,
-        stop: &'a (dyn Fn() -> bool + Sync),
+        watch: &'a (dyn Fn(usize) -> bool + Sync),
     ) -> Result<Self, PrevalenceError> {
         let refuse = |what: String| Err(PrevalenceError::Input(what));
         if documents.terms() != topics.terms {
@@ -353,6 +364,7 @@ impl<'a> Job<'a> {
             let own: Vec<f64> = topics.proportions(term, &totals).collect();
             let largest = own.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
             rows.extend(own.iter().map(|x| x / largest));
+            rows.resize((term + 1) * topics.topics.next_multiple_of(GROUP), 0.0);
         }
         let mut centre = vec![0.0; size];
         for (own, alpha) in centre.chunks_exact_mut(columns.len()).zip(&topics.alpha) {
@@ -365,7 +377,7 @@ impl<'a> Job<'a> {
             settings,
             rows,
             centre,
-            stop,
+            watch,
         })
     }
 
@@ -413,7 +425,7 @@ impl<'a> Job<'a> {
         };
         let (mut means, mut differences) = (vec![0.0; BLOCK * n], vec![0.0; BLOCK * n]);
         for (b, block) in chains.chunks_mut(BLOCK).enumerate() {
-            if (self.stop)() {
+            if (self.watch)(from) {
                 return Err(PrevalenceError::Stopped);
             }
             (block.par_iter_mut().enumerate())
@@ -476,7 +488,7 @@ impl<'a> Job<'a> {
             base,
             weights,
             counts,
-            cumulative,
+            drawn,
             halves,
         } = scratch;
         halves.iter_mut().for_each(|half| half.fill(0.0));
@@ -490,21 +502,44 @@ impl<'a> Job<'a> {
         }
         let mut stream = Stream::new(self.settings.seed, GIBBS, from as u64, d as u64);
         // The weight of topic k is α_k + n_k.
-        weights.copy_from_slice(alpha);
+        weights.fill(0.0);
+        weights[..topics].copy_from_slice(alpha);
         counts.fill(0);
         for &k in chain.iter() {
             counts[usize::from(k)] += 1;
             weights[usize::from(k)] += 1.0;
         }
+        let stride = weights.len();
         let mut draw = |term: u32, weights: &[f64]| {
-            let row = &self.rows[term as usize * topics..][..topics];
+            let row = &self.rows[term as usize * stride..][..stride];
             let mut total = 0.0;
-            for ((sum, weight), row) in cumulative.iter_mut().zip(weights).zip(row) {
-                total += weight * row;
-                *sum = total;
+            let groups = weights
+                .as_chunks::<GROUP>()
+                .0
+                .iter()
+                .zip(row.as_chunks::<GROUP>().0);
+            for ((weights, row), (products, sum)) in groups.zip(drawn.iter_mut()) {
+                *products = std::array::from_fn(|k| weights[k] * row[k]);
+                *sum = products.iter().sum();
+                total += *sum;
             }
-            let u = total * stream.uniform();
-            cumulative.partition_point(|sum| *sum < u).min(topics - 1)
+            let mut u = total * stream.uniform();
+            let mut last = 0;
+            for (group, (products, sum)) in drawn.iter().enumerate() {
+                if u >= *sum {
+                    u -= sum;
+                    continue;
+                }
+                for (k, product) in products.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+                    last = group * GROUP + k;
+                    if u < *product {
+                        return last;
+                    }
+                    u -= product;
+                }
+            }
+            // Rounding can leave a rest after the last topic.
+            last
         };
         // Counts of documents are integers.
         let tokens = |bag: &Bag| -> Vec<u32> {
@@ -568,7 +603,8 @@ struct Scratch {
     base: Vec<f64>,
     weights: Vec<f64>,
     counts: Vec<u32>,
-    cumulative: Vec<f64>,
+    /// The products of a group of topics, and their sum.
+    drawn: Vec<([f64; GROUP], f64)>,
     halves: [Vec<f64>; 2],
 }
 
@@ -579,9 +615,9 @@ impl Scratch {
             bag: Bag::new(),
             alpha: zeros(),
             base: zeros(),
-            weights: zeros(),
+            weights: vec![0.0; topics.next_multiple_of(GROUP)],
             counts: vec![0; topics],
-            cumulative: zeros(),
+            drawn: vec![([0.0; GROUP], 0.0); topics.div_ceil(GROUP)],
             halves: [zeros(), zeros()],
         }
     }

@@ -90,7 +90,7 @@ fn settings() -> PrevalenceSettings {
 }
 
 fn estimate(topics: &Topics, documents: &MemoryDocuments, columns: &[Vec<f64>]) -> Prevalence {
-    prevalence(topics, documents, columns, &settings(), &|| false).unwrap()
+    prevalence(topics, documents, columns, &settings(), &|_| false).unwrap()
 }
 
 /// A covariate with unit spread and one of two groups.
@@ -294,11 +294,11 @@ fn columns_that_do_not_match_are_refused() {
     let documents = drawn(&words, &columns[..1], &[0.0, 0.0], 8, 1);
     let topics = known(&words, 0.7);
     let refused = |columns: &[Vec<f64>]| {
-        let found = prevalence(&topics, &documents, columns, &settings(), &|| false);
+        let found = prevalence(&topics, &documents, columns, &settings(), &|_| false);
         matches!(found, Err(PrevalenceError::Input(_)))
     };
     assert!(refused(&columns[1..]) && refused(&[]) && refused(&covariates(19)));
     assert!(refused(&[columns[0].clone(), vec![f64::NAN; 20]]));
-    let stopped = prevalence(&topics, &documents, &columns, &settings(), &|| true);
+    let stopped = prevalence(&topics, &documents, &columns, &settings(), &|_| true);
     assert_eq!(stopped, Err(PrevalenceError::Stopped));
 }

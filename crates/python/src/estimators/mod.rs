@@ -35,6 +35,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(topics::fit_topics, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_proportions, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_completion, module)?)?;
+    module.add_function(wrap_pyfunction!(topics::topic_effects, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::corpus_step, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::build_corpus, module)?)?;
     module.add_function(wrap_pyfunction!(shards::shard_step, module)?)?;

@@ -1,19 +1,23 @@
 //! Topics of documents.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use jensen::Error;
 use jensen::conjugate::documents::{Bag, Documents, MemoryDocuments};
 use jensen::conjugate::lda::{self, Inference, Predictor, RULE, Topics};
-use jensen::data::corpus::{Corpus, Split};
-use jensen::job::words;
+use jensen::data::corpus::{Corpus, Split, Tokeniser};
+use jensen::job::{MEMORY_LIMIT, words};
 use jensen::topics::stored::TopicsRun;
-use jensen::topics::{Collection, CorpusDocuments, TopicModel, TopicsRequest};
+use jensen::topics::{Collection, CorpusDocuments, EffectsRequest, TopicModel, TopicsRequest};
 use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::{computed, fitted, matrix, read_request};
+use crate::error::raise;
+use crate::regress::{Columns, frame};
+use crate::watch::supervised;
 
 enum Given {
     File(PathBuf),
@@ -209,6 +213,48 @@ pub fn topic_proportions<'py>(
         })
     })?;
     matrix(py, thetas, known.topics.topics)
+}
+
+/// Estimates how columns of a table change the shares of topics. Returns the contents of `effects.json`. `words` are the
+/// names of the columns of the documents.
+#[pyfunction]
+#[pyo3(signature = (documents, model, words, columns, path, formula, prior_sd, seed, threads))]
+#[allow(clippy::too_many_arguments)]
+pub fn topic_effects(
+    py: Python<'_>,
+    documents: &Bound<'_, PyAny>,
+    model: Model<'_>,
+    words: Vec<String>,
+    columns: Option<Columns<'_>>,
+    path: Option<PathBuf>,
+    formula: String,
+    prior_sd: f64,
+    seed: u64,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let Given::Rows(rows) = Given::extract(documents)? else {
+        return Err(PyValueError::new_err(
+            "a corpus does not have the order of its documents: give the matrix of counts",
+        ));
+    };
+    let frame = frame(columns, path)?;
+    let request = EffectsRequest {
+        formula,
+        prior_sd,
+        seed,
+        memory_limit: MEMORY_LIMIT,
+    };
+    let model = TopicModel {
+        words,
+        tokeniser: Tokeniser::default(),
+        topics: Known::of(model).topics,
+    };
+    let made = supervised(py, threads, None, |watch| {
+        let stopped = |_| watch.cancel.load(Ordering::Relaxed);
+        let found = jensen::topics::topic_effects(&model, &rows, &frame, &request, &stopped)?;
+        jensen::job::to_json(&found)
+    })?;
+    made.map_err(|error| raise(&error))
 }
 
 /// Scores topics by document completion on the held-out documents of a corpus. Returns the mean log predictive
