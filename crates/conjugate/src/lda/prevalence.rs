@@ -10,8 +10,8 @@
 //!
 //! `s_dk = α_dk (ψ(α_dk + n_k) − ψ(α_dk) − ψ(A_d + N_d) + ψ(A_d))`,
 //!
-//! where A_d is the sum of the α_dk, and N_d the number of the document's tokens. Collapsed variational inference has
-//! no place here: for documents of a few words its error in c exceeds several standard deviations. Every document
+//! where A_d is the sum of the α_dk, and N_d the number of the document's tokens. Collapsed variational inference is
+//! not used here: for documents of a few words its error in c exceeds several standard deviations. Every document
 //! therefore keeps a Markov chain of its tokens' topics, which Gibbs sampling moves. The search is a stochastic
 //! approximation (Delyon, Lavielle and Moulines 1999): one sweep of each chain, then one step of c. Each step has the
 //! metric of the information for known counts, which is the expected outer product of the s. Averages over the later

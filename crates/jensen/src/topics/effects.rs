@@ -104,7 +104,7 @@ const Z: f64 = 1.644_853_626_951_472_2;
 /// The number of words that describe a topic.
 const WORDS: usize = 5;
 
-/// The number of topics in a figure. More lines could not be told apart.
+/// The number of topics in a figure. More lines would look alike.
 const DRAWN: usize = 6;
 
 /// Returns the row of the table for each document. Documents and rows are matched by the values of the column `id`, or by
