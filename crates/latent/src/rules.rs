@@ -50,10 +50,11 @@ pub fn points(dimensions: usize) -> usize {
     };
     match dimensions {
         n if n <= GRID => {
-            let normal = (around(&vec![0; n], reach).iter()).filter(|z| inside(z));
+            let nodes = around(&vec![0; n], reach);
+            let normal = nodes.iter().filter(|z| inside(z)).count();
             // Three variances have skewed posteriors. Their grids had 48 and 73 points in two fits (grouped rows with
             // Student's t errors, and two crossed groupings), where the grid of a normal posterior has 33.
-            normal.count() * if n == GRID { 9 } else { 5 } / 5
+            normal * if n == GRID { 9 } else { 5 } / 5
         }
         n if n <= LARGEST => 1 + 2 * n + corners(n).len(),
         _ => 1,
