@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, States};
 use crate::formula::{Formula, Terms};
 use crate::frame::Frame;
+use crate::rank::dependent;
 use crate::regression::Request;
 
 /// The columns of a formula over the complete rows of a table.
@@ -34,6 +35,13 @@ impl Covariates {
             return Err(Error::new("the formula is empty")
                 .help("write the columns, such as '~ year + source'"));
         }
+        if let Some((left, _)) = right.split_once('~') {
+            return Err(Error::new(format!(
+                "the formula has `{}` on its left side",
+                left.trim()
+            ))
+            .help("write only the columns, such as '~ year + source'"));
+        }
         let formula = Formula::parse(&format!("{response} ~ {right}"))?;
         let terms = formula.terms(frame.names())?;
         let unsupported = terms.special.first().or(terms.offsets.first());
@@ -53,6 +61,10 @@ impl Covariates {
                 group.name()
             ))
             .help("use the column of groups as a factor"));
+        }
+        if terms.fixed.is_empty() {
+            return Err(Error::new("the formula has no column")
+                .help("write the columns, such as '~ year + source'"));
         }
         if !terms.intercept {
             return Err(Error::new("the formula has no intercept")
@@ -77,6 +89,20 @@ impl Covariates {
         made.design = made.evaluated(&frame.rows_of(&made.rows), &mut states, true)?;
         made.states = states;
         Ok(made)
+    }
+
+    /// Returns the name of the first column that is a linear combination of a constant and other columns, with the names of
+    /// those columns. Constant columns are ignored.
+    pub fn dependent(&self) -> Option<(&str, Vec<&str>)> {
+        let Design { names, columns } = &self.design;
+        let varies = |column: &[f64]| column.iter().any(|x| *x != column[0]);
+        let used: Vec<usize> = (0..columns.len())
+            .filter(|at| varies(&columns[*at]))
+            .collect();
+        let chosen: Vec<Vec<f64>> = used.iter().map(|at| columns[*at].clone()).collect();
+        let (at, others) = dependent(&chosen, true)?;
+        let name = |at: usize| names[used[at]].as_str();
+        Some((name(at), others.into_iter().map(name).collect()))
     }
 
     /// Evaluates the columns in the rows of another table, with the levels and the states of the first one.
@@ -148,6 +174,18 @@ mod tests {
     }
 
     #[test]
+    fn sums_of_other_columns_are_named() {
+        let made = Covariates::new("~ x + I(2 * x + 1) + g", "share", &frame()).unwrap();
+        let (name, others) = made.dependent().unwrap();
+        assert_eq!(
+            (name, others.as_slice()),
+            ("I(2 * x + 1)", ["x"].as_slice())
+        );
+        let made = Covariates::new("~ x + g", "share", &frame()).unwrap();
+        assert!(made.dependent().is_none_or(|(name, _)| name == "gb"));
+    }
+
+    #[test]
     fn other_terms_are_refused() {
         for formula in [
             "",
@@ -155,6 +193,8 @@ mod tests {
             "x + (1 | g)",
             "0 + x",
             "s(x)",
+            "1",
+            "y ~ x",
             "x + offset(x)",
             "z",
         ] {

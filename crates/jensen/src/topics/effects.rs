@@ -213,6 +213,12 @@ pub fn topic_effects(
             advice: "use fewer columns or documents, or raise --memory-limit".to_owned(),
         });
     }
+    if design.columns.len() == 1 {
+        return Err(Error::Input(format!(
+            "the columns of `{}` are constant in the documents, so they have no effect to estimate",
+            request.formula
+        )));
+    }
     let settings = PrevalenceSettings {
         prior_sd: request.prior_sd,
         seed: request.seed,
@@ -238,6 +244,12 @@ pub fn topic_effects(
             vec![format!("there are no curves of shares: {error}")],
         ),
     };
+    if let Some((name, others)) = covariates.dependent() {
+        warnings.push(format!(
+            "`{name}` is a sum of {} and a constant, so only the prior divides the effects between them",
+            others.iter().map(|other| format!("`{other}`")).collect::<Vec<_>>().join(", ")
+        ));
+    }
     let constant = design.left_out.iter();
     warnings.extend(
         constant.map(|name| format!("`{name}` is constant in the documents, so it is left out")),
