@@ -477,10 +477,10 @@ pub struct EffectsArgs {
     #[arg(required = true, value_name = "TEXT|BAG")]
     pub inputs: Vec<PathBuf>,
     /// The table of covariates, with one row per document
-    #[arg(long, value_name = "TABLE")]
+    #[arg(long, value_name = "FILE")]
     pub table: PathBuf,
     /// The covariates, as in '~ year + source'
-    #[arg(long, value_name = "FORMULA")]
+    #[arg(long, value_name = "F")]
     pub formula: String,
     #[command(flatten)]
     pub input: InputFlags,
