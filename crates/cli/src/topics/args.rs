@@ -464,8 +464,8 @@ Examples:
   jensen topics effects topics speeches.txt --table speeches.csv --formula '~ party * ns(year, df = 3)' --out effects
 
 Documents have Dirichlet priors whose parameters depend on the columns (Dirichlet-multinomial regression). The words of the
-topics stay as they are. Formulas have factors, poly, ns, bs and products as those of `jensen regress`. The folder of --out
-gets effects.csv, shares.csv, effects.json and report.html.";
+topics stay as they are, and intervals do not contain their error. A formula may contain factors, poly, ns, bs and products,
+as in `jensen regress`. The folder of --out gets effects.csv, shares.csv, effects.json and report.html.";
 
 /// Estimates effects of covariates.
 #[derive(Args)]

@@ -567,7 +567,7 @@ impl TopicEffects {
             warnings: self.warnings.clone(),
             sections: [shares, table].map(Section::from).into(),
             settings,
-            footnote: "Effects are those of Dirichlet-multinomial regression; the words of topics are known.".to_owned(),
+            footnote: "Dirichlet-multinomial regression with the fitted topics; intervals do not contain the error of the topics.".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..Report::default()
         }
