@@ -100,8 +100,10 @@ pub struct Fit {
     pub variance: Vec<f64>,
     /// The means offset + W m of the linear predictors, one per predictor.
     pub predictor_mean: Vec<f64>,
-    /// The variances diag W V Wᵀ of the linear predictors, one per predictor.
+    /// The variances of the linear predictors, one per predictor: diag W V Wᵀ and the variances of residuals.
     pub predictor_variance: Vec<f64>,
+    /// The variances of the residuals of the linear predictors. The list is empty if the design has no residuals.
+    pub residual_variance: Vec<f64>,
     /// The vector α, with one element per predictor. If the exact expectation couples the predictors of an observation,
     /// α has one element for each pair of categories of the observation. The pairs that contain the reference category
     /// come first.

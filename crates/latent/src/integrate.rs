@@ -155,10 +155,10 @@ fn move_to_highest(
     let Some(at) = surface.evaluate(&mode.x, Some(&mode.warm))? else {
         return Ok(false);
     };
-    let (theta, model) = surface.model_at(&mode.x)?;
+    let (theta, likelihood) = surface.split(&mode.x);
     learned.x = surface.unconstrained(&mode.x);
     learned.theta = theta;
-    learned.likelihood = model.likelihood;
+    learned.likelihood = likelihood;
     learned.fit = at.fit;
     Ok(true)
 }
@@ -195,11 +195,11 @@ fn mixed(
     let shares: Vec<f64> = whole.iter().map(|log| (log - evidence).exp()).collect();
     let mut points = Vec::with_capacity(visited.len());
     for at in visited {
-        let (theta, model) = surface.model_at(&at.x)?;
+        let (theta, likelihood) = surface.split(&at.x);
         points.push(Point {
             weight: (at.log_weight - evidence).exp(),
             theta,
-            likelihood: model.likelihood,
+            likelihood,
             fit: at.fit,
         });
     }

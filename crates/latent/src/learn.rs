@@ -286,19 +286,27 @@ impl<'a> Surface<'a> {
         each.map(|(c, x)| c.unconstrained(*x)).collect()
     }
 
-    pub(crate) fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, LatentModel), Error> {
+    /// Returns the hyperparameters of the prior and the likelihood at x.
+    pub(crate) fn split(&self, x: &[f64]) -> (Vec<f64>, Likelihood) {
         let values = self.values(x);
         let (theta, own) = values.split_at(self.prior.parameters().len());
         let mut parameters = self.model.likelihood.values();
         for ((at, _), value) in self.settings.likelihood.iter().zip(own) {
             parameters[*at] = *value;
         }
+        let likelihood = self.model.likelihood.with_values(&parameters);
+        (theta.to_vec(), likelihood)
+    }
+
+    pub(crate) fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, LatentModel), Error> {
+        let (theta, likelihood) = self.split(x);
         let model = LatentModel {
-            prior: self.prior.structure(theta)?,
-            likelihood: self.model.likelihood.with_values(&parameters),
+            prior: self.prior.structure(&theta)?,
+            design: self.prior.design(&theta, &self.model.design)?,
+            likelihood,
             ..self.model.clone()
         };
-        Ok((theta.to_vec(), model))
+        Ok((theta, model))
     }
 
     /// Computes the log priors in the coordinates of x, and their derivatives. All are 0 if the priors are not part of

@@ -85,7 +85,7 @@ pub use site::contrasts::coordinates;
 pub use site::{Curve as SiteCurve, Site, SiteBound, Value as SiteValue, check_site};
 pub use solve::{fit, fit_sites, footprint};
 pub use structure::{
-    Chain, ChainStep, Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior,
-    Query, Range, Sensitivity, Square, Structure,
+    Chain, ChainStep, Covariance, CovarianceSensitivity, Design, DesignSensitivity, Parameter,
+    Precision, Prior, Query, Range, Sensitivity, Square, Structure,
 };
 pub use tightness::{Tightness, misplacement, tightness};

@@ -24,9 +24,12 @@ pub fn leave_one_out(model: &LatentModel, fit: &Fit) -> Option<Vec<f64>> {
     let rule = gauss_hermite(NODES)?;
     let data = &model.observations;
     let one = |i: usize| {
-        let (m, v) = (fit.predictor_mean[i], fit.predictor_variance[i]);
+        // The posterior of a residual does not depend on the observation.
+        let residual = fit.residual_variance.get(i).copied().unwrap_or(0.0);
+        let (m, v) = (fit.predictor_mean[i], fit.predictor_variance[i] - residual);
         let without = v / (1.0 - fit.lambda[i] * v).max(LEFT);
-        let (mean, sd) = (m + fit.alpha[i] * without, without.max(0.0).sqrt());
+        let mean = m + fit.alpha[i] * without;
+        let sd = (without + residual).max(0.0).sqrt();
         let size = data.size_of(i);
         let terms: Vec<f64> = (rule.nodes.iter().zip(&rule.weights))
             .map(|(z, w)| {

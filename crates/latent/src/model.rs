@@ -58,7 +58,7 @@ impl LatentModel {
         match &self.design {
             Design::Identity => self.prior.len(),
             Design::Select(index) => index.len(),
-            Design::Dense(w) => w.rows,
+            Design::Dense(w) | Design::Projected(w, _) => w.rows,
             Design::Sparse(w) => w.rows,
             Design::Copies(w) => w.rows(),
         }
@@ -177,6 +177,26 @@ impl LatentModel {
                 same_length("rows of the design", w.rows, rows)?;
                 same_length("columns of the design", w.cols, latents)?;
                 finite("design", &w.data)
+            }
+            Design::Projected(w, residuals) => {
+                same_length("rows of the design", w.rows, rows)?;
+                same_length("columns of the design", w.cols, latents)?;
+                same_length("residuals of the design", residuals.len(), rows)?;
+                finite("design", &w.data)?;
+                finite("residual of the design", residuals)?;
+                if self.likelihood.predictors() > 1 {
+                    return Err(Error::Unsupported(format!(
+                        "inducing points need one linear predictor per observation, but `{}` has {}",
+                        self.likelihood.name(),
+                        self.likelihood.predictors()
+                    )));
+                }
+                match &self.prior.covariance {
+                    Covariance::Diagonal(_) => Ok(()),
+                    _ => Err(Error::Unsupported(
+                        "a design with residuals needs independent latent variables".to_owned(),
+                    )),
+                }
             }
             Design::Sparse(w) => {
                 same_length("rows of the design", w.rows, rows)?;

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::linear::{Geometry, design, kernels, narrow, wide};
 use crate::site::contrasts::{warm_with_contrasts, with_contrasts};
-use crate::solve::signed;
+use crate::solve::{signed, with_residuals};
 use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 
 /// Computes the posterior mean and variance of each new linear predictor, without its offset.
@@ -52,6 +52,10 @@ pub fn predict(
         },
         Query::Extended { .. } => unreachable!("replaced by rows of the longer chain"),
     };
+    let variance = match query {
+        Query::Rows(rows) => with_residuals(rows, variance),
+        Query::Cross { .. } | Query::Extended { .. } => variance,
+    };
     // Rounding can make the variance slightly negative at a location that is known exactly.
     Ok(mean
         .into_iter()
@@ -62,7 +66,8 @@ pub fn predict(
 /// Draws new linear predictors, without offsets, jointly from the posterior. The result contains one draw after
 /// another, and each draw has one number per location.
 ///
-/// New latent variables need `joint`, the prior covariance among them. `numbers` lists the draws to compute. Each draw
+/// New latent variables need `joint`, the prior covariance among them. Rows with residuals need `joint`, the covariance among
+/// the residuals. `numbers` lists the draws to compute. Each draw
 /// depends only on the seed and on its own number. The cost is that of [`predict`] plus the cost of the draws. Under a
 /// dense prior, the draws need one factorisation of a K × K matrix for K new latent variables or locations, and K²
 /// operations for each draw. Under a sparse precision, a draw takes half as long as a solve.
@@ -116,15 +121,29 @@ pub fn draw(
             unreachable!("new latent variables have a root")
         }
     };
+    let residual = match rows.residuals() {
+        None => Dense::zeros(mean.len(), 0),
+        Some(residuals) => {
+            let joint = joint.filter(|k| (k.rows, k.cols) == (residuals.len(), residuals.len()));
+            let joint = joint.ok_or_else(|| {
+                Error::Data("joint draws need the covariance of the rows' residuals".to_owned())
+            })?;
+            narrow::root_of(joint, &mut Vec::new())?
+        }
+    };
     let known = &known;
     let one = |draw: &u64| -> Vec<f64> {
-        let width = root.as_ref().map_or(latents, |(_, root)| root.cols);
+        let inner = root.as_ref().map_or(latents, |(_, root)| root.cols);
+        let width = inner + residual.cols;
         let mut z = vec![0.0; width];
         fill_normals(Simd::detect(), seed, DRAWS, *draw, 0, 1, width, &mut z);
         match (&root, &known.geometry) {
             (Some((_, root)), _) => {
-                let moved = design::times(&rows, &times(root, &z));
-                mean.iter().zip(&moved).map(|(m, x)| m + x).collect()
+                let mut out = times(&residual, &z[inner..]);
+                let moved = design::times(&rows, &times(root, &z[..inner]));
+                let each = out.iter_mut().zip(&mean).zip(&moved);
+                each.for_each(|((x, m), moved)| *x += m + moved);
+                out
             }
             (None, Geometry::Sparse(_) | Geometry::Chain(_)) => {
                 let moved = match &known.geometry {
@@ -288,7 +307,7 @@ fn check_rows(rows: &Design, latents: usize) -> Result<(), Error> {
     let fits = match rows {
         Design::Identity => true,
         Design::Select(index) => index.iter().all(|l| *l < latents),
-        Design::Dense(w) => w.cols == latents,
+        Design::Dense(w) | Design::Projected(w, _) => w.cols == latents,
         Design::Sparse(w) => w.cols == latents,
         Design::Copies(w) => w.cols() == latents,
     };

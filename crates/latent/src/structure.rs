@@ -121,6 +121,20 @@ pub enum Design {
     Sparse(Sparse),
     /// Copies of a dense matrix, one for each predictor of an observation.
     Copies(Copies),
+    /// A dense N × L matrix, and a residual of each predictor with the given variance. The residuals are independent of the
+    /// latent variables, and their posterior is their prior. With inducing points, they are the part of a process that
+    /// its values at the inducing points leave open (Titsias 2009).
+    Projected(Arc<Dense>, Arc<Vec<f64>>),
+}
+
+impl Design {
+    /// Returns the variances of the residuals of the predictors. The default is no residual.
+    pub fn residuals(&self) -> Option<&[f64]> {
+        match self {
+            Self::Projected(_, residuals) => Some(residuals),
+            _ => None,
+        }
+    }
 }
 
 /// Derivatives of the bound with respect to the content of a [`Structure`], at the dual optimum.
@@ -133,6 +147,19 @@ pub struct Sensitivity {
     /// The derivative with respect to the parameters of the likelihood, in the order of
     /// [`Likelihood::parameters`](crate::Likelihood::parameters).
     pub likelihood: Vec<f64>,
+    /// The derivative with respect to the design, if its residuals show that it depends on hyperparameters.
+    pub design: Option<DesignSensitivity>,
+}
+
+/// The derivative of the bound with respect to a [projected](Design::Projected) design.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DesignSensitivity {
+    /// The matrix W of the design.
+    pub at: Arc<Dense>,
+    /// The derivative with respect to each element of W, an N × L matrix.
+    pub weights: Dense,
+    /// The derivative with respect to the variance of each residual, −λ/2.
+    pub residuals: Vec<f64>,
 }
 
 /// The derivative of the bound with respect to the prior covariance.
@@ -238,6 +265,16 @@ pub trait Prior: Sync {
     /// # Errors
     /// Fails if θ is outside its range or does not give a valid prior.
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
+
+    /// Returns the design at θ. `design` is the design of the same rows at other hyperparameters. By default, a design
+    /// does not depend on hyperparameters.
+    ///
+    /// # Errors
+    /// Fails if θ is outside its range.
+    fn design(&self, theta: &[f64], design: &Design) -> Result<Design, Error> {
+        let _ = theta;
+        Ok(design.clone())
+    }
 
     /// Computes dBound/dθ from the derivative with respect to the structure. [`structure`](Self::structure) must have
     /// built this structure at the same θ.

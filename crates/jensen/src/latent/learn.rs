@@ -1,5 +1,6 @@
 //! Fits of tables with hyperparameters that are fixed, learnt or integrated over.
 
+use jensen_latent::prior::InducingError;
 use jensen_latent::{
     Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Prior, Range, Settings,
     Tightness, integrate, misplacement, tightness,
@@ -62,6 +63,8 @@ pub struct Learnt {
     pub misplaced: Vec<f64>,
     /// The comparison with a plain baseline model, or `None` if there is no baseline.
     pub plain: Option<Comparison>,
+    /// The error of inducing points, or `None` if there are none.
+    pub inducing: Option<InducingError>,
     /// Whether the fit learnt any hyperparameters.
     pub learnt: bool,
     /// The status at the end of the run.
@@ -110,6 +113,7 @@ pub fn fit_table(
             tightness: None,
             misplaced: Vec::new(),
             plain: None,
+            inducing: None,
         }
     } else {
         learn_table(model, learning, identity, control)?
@@ -119,6 +123,8 @@ pub fn fit_table(
         let at_end = model.model(&learnt.theta, learnt.likelihood)?;
         learnt.tightness = tightness(&at_end, &learnt.fit, &learning.settings)?;
         learnt.plain = compare(model, &at_end, &learnt.fit)?;
+        let assembled = model.assembled();
+        learnt.inducing = assembled.inducing_error(&learnt.theta, &at_end.design, &learnt.fit)?;
     }
     Ok(learnt)
 }
@@ -197,6 +203,7 @@ fn learn_table(
         tightness: None,
         misplaced: misplaced.unwrap_or_default(),
         plain: None,
+        inducing: None,
         theta: learned.theta,
         likelihood: learned.likelihood,
         learnt: true,

@@ -1,6 +1,6 @@
 //! Figures of latent fields: lines with bands, heat maps of grids, and graphs of neighbouring regions.
 
-use jensen_latent::prior::{Graph, Index, Mesh, Piece, Reader, Tensor};
+use jensen_latent::prior::{Basis, Graph, Index, InducingPoints, Mesh, Piece, Reader, Tensor};
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
 
 use super::posterior::moments as of_mixture;
@@ -38,8 +38,13 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
                 Reader::Inputs(columns) if columns.len() == 1 => {
                     drawn.extend(inputs(model, known, &columns[0].column, copy));
                 }
-                Reader::Basis(basis) if basis.inputs.len() == 1 => {
-                    drawn.extend(inputs(model, known, &basis.inputs[0].column, copy));
+                Reader::Basis(Basis {
+                    inputs: columns, ..
+                })
+                | Reader::Inducing(InducingPoints {
+                    inputs: columns, ..
+                }) if columns.len() == 1 => {
+                    drawn.extend(inputs(model, known, &columns[0].column, copy));
                 }
                 Reader::At(Index::Cells { lattice, .. }) => {
                     let cells = |values: &[f64]| -> Vec<f64> {

@@ -229,7 +229,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
         .filter(|p| {
             !matches!(
                 p.reader,
-                Reader::Basis(_) | Reader::Mesh(_) | Reader::Tensor(_)
+                Reader::Basis(_) | Reader::Inducing(_) | Reader::Mesh(_) | Reader::Tensor(_)
             )
         })
         .filter(|p| p.latents.len() <= LISTED);
@@ -367,6 +367,32 @@ fn coarse(made: &Made<'_>) -> Vec<Reason> {
         .collect()
 }
 
+/// The largest accepted difference of a mean from that of the exact posterior, in standard deviations, and of a ratio of
+/// standard deviations from 1.
+const DIFFERENCE: f64 = 0.1;
+
+/// Returns the reason to distrust inducing points that do not represent their process.
+fn sparse(made: &Made<'_>) -> Option<Reason> {
+    let found = made.learnt.inducing?;
+    if found.mean <= DIFFERENCE && found.sd_ratio <= 1.0 + DIFFERENCE {
+        return None;
+    }
+    let fit = &made.learnt.fit;
+    let loss = fit.lambda.iter().zip(&fit.residual_variance);
+    let loss = 0.5 * loss.map(|(l, c)| l * c).sum::<f64>() / fit.lambda.len() as f64;
+    Some(Reason::new(
+        format!(
+            "with more inducing points, the linear predictors would move by {:.2} of their standard deviations, which would \
+             be {:.2} times smaller; these points cost {loss:.4} nats per observation",
+            found.mean, found.sd_ratio
+        ),
+        format!(
+            "Use more points (inducing={}).",
+            2 * made.model.assembled().inducing_points()
+        ),
+    ))
+}
+
 /// Returns the evidence on which the verdict on a fit is based.
 pub fn evidence(made: &Made<'_>) -> Evidence {
     let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
@@ -439,6 +465,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     (looseness(made).into_iter())
         .chain(truncated(made))
         .chain(coarse(made))
+        .chain(sparse(made))
         .chain(behind(made))
         .for_each(|reason| evidence.against.against(reason));
     evidence

@@ -2,8 +2,8 @@
 
 use jensen_data::{Cells, Table};
 use jensen_latent::prior::{
-    Assembled, Fresh, Graph, Index, Piece, Reader, Replicated, Setting, Spec, assemble,
-    named_columns, replicate_covariance, replicate_design, replicate_query,
+    Assembled, Basis, Fresh, Graph, Index, InducingPoints, Piece, Reader, Replicated, Setting,
+    Spec, assemble, named_columns, replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
     Dense, Design, LatentModel, Likelihood, Observations, Parameter, Prior, PriorDensity, Query,
@@ -26,6 +26,10 @@ const CELL: u64 = 18;
 /// The measured number of square matrices that the fit of a Gaussian process keeps in memory at the same time. The
 /// first index is 1 if hyperparameters are learnt, and the second index is 1 if several rows share the same input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
+
+/// The measured number of matrices with the shape of the design that a fit with inducing points keeps in memory at the same
+/// time. The index is 1 if hyperparameters are learnt.
+const DESIGNS: [u64; 2] = [2, 6];
 
 /// The observations in several rows of a table, in the units of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -223,7 +227,10 @@ impl TableModel {
             _ if !piece.is_plain() => false,
             Reader::Common => true,
             Reader::Inputs(columns) => columns.len() == 1 && columns[0].column == *name,
-            Reader::Basis(basis) => basis.inputs.len() == 1 && basis.inputs[0].column == *name,
+            Reader::Basis(Basis { inputs, .. })
+            | Reader::Inducing(InducingPoints { inputs, .. }) => {
+                inputs.len() == 1 && inputs[0].column == *name
+            }
             Reader::At(Index::Line { column, .. }) => column == name,
             Reader::At(Index::Times(times)) => times.column == *name,
             _ => false,
@@ -273,6 +280,11 @@ impl TableModel {
         let duals = (self.rows.len() * each) as u64;
         let size = self.process_size() as u64;
         let (model, latents) = match size {
+            0 if self.assembled.inducing_points() > 0 => {
+                let latents = self.assembled.latents() as u64;
+                let designs = DESIGNS[usize::from(learnt)] * rows * latents;
+                (8 * (designs + 5 * latents * latents), latents)
+            }
             0 => {
                 let at = self.model(&self.start(), self.likelihood)?;
                 (jensen_latent::footprint(&at)?, at.prior.len() as u64)
@@ -349,9 +361,10 @@ impl TableModel {
     /// # Errors
     /// Fails if `theta` is outside the range of the hyperparameters.
     pub fn model(&self, theta: &[f64], likelihood: Likelihood) -> Result<LatentModel, Error> {
+        let rows = replicate_design(&self.assembled.design(), likelihood.predictors());
         Ok(LatentModel {
             prior: self.structure(theta)?,
-            design: replicate_design(&self.assembled.design(), likelihood.predictors()),
+            design: Prior::design(self, theta, &rows)?,
             likelihood,
             bound: self.bound,
             observations: self.observations.clone(),
@@ -474,6 +487,10 @@ impl Prior for TableModel {
         self.copies().structure(theta)
     }
 
+    fn design(&self, theta: &[f64], design: &Design) -> Result<Design, jensen_latent::Error> {
+        self.copies().design(theta, design)
+    }
+
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
         self.copies().gradient(theta, at, sensitivity)
     }
@@ -498,7 +515,12 @@ fn inputs(
     for piece in assembled.pieces().iter().filter(|p| p.is_plain()) {
         let column = match &piece.reader {
             Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
-            Reader::Basis(basis) if basis.inputs.len() == 1 => &basis.inputs[0].column,
+            Reader::Basis(Basis { inputs, .. })
+            | Reader::Inducing(InducingPoints { inputs, .. })
+                if inputs.len() == 1 =>
+            {
+                &inputs[0].column
+            }
             Reader::At(Index::Line { column, .. }) => column,
             Reader::At(Index::Times(times)) => &times.column,
             _ => continue,

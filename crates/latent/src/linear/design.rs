@@ -9,7 +9,7 @@ use crate::{Dense, Design, Sparse};
 
 pub(crate) fn to_dense(design: &Design, latents: usize) -> Dense {
     match design {
-        Design::Dense(w) => w.as_ref().clone(),
+        Design::Dense(w) | Design::Projected(w, _) => w.as_ref().clone(),
         Design::Copies(w) => w.to_dense(),
         Design::Identity => Dense::from_fn(latents, latents, |i, j| f64::from(i == j)),
         Design::Select(index) => {
@@ -45,7 +45,7 @@ pub(crate) fn to_sparse_transposed(design: &Design, latents: usize) -> Sparse {
         },
         Design::Sparse(w) => w.transpose(),
         Design::Copies(w) => w.to_sparse_transposed(),
-        Design::Dense(w) => {
+        Design::Dense(w) | Design::Projected(w, _) => {
             let mut out = Sparse {
                 rows: w.cols,
                 cols: w.rows,
@@ -74,7 +74,7 @@ pub(crate) fn times(design: &Design, z: &[f64]) -> Vec<f64> {
         Design::Select(index) => index.iter().map(|&l| z[l]).collect(),
         Design::Sparse(w) => w.mul(z),
         Design::Copies(w) => w.times(z),
-        Design::Dense(w) => {
+        Design::Dense(w) | Design::Projected(w, _) => {
             let mut out = vec![0.0; w.rows];
             out.par_chunks_mut(CHUNK)
                 .enumerate()
@@ -102,7 +102,7 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
         }
         Design::Sparse(w) => w.mul_t(x),
         Design::Copies(w) => w.transposed_times_vector(x),
-        Design::Dense(w) => {
+        Design::Dense(w) | Design::Projected(w, _) => {
             // A loop over blocks reads x from memory once instead of once per column.
             let parts: Vec<Vec<f64>> = (0..w.rows.div_ceil(CHUNK))
                 .into_par_iter()
@@ -160,7 +160,7 @@ pub(crate) fn gram(design: &Design, latents: usize, weight: &[f64]) -> Dense {
                 }
             }
         }
-        Design::Dense(w) => {
+        Design::Dense(w) | Design::Projected(w, _) => {
             // Each task sums a fixed number of chunks, and the sums are then added in order.
             let tasks = w.rows.div_ceil(64 * ROWS).max(8).min(w.rows.div_ceil(ROWS));
             let span = w.rows.div_ceil(ROWS).div_ceil(tasks) * ROWS;
@@ -245,7 +245,7 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
                 )
                 .collect()
         }
-        Design::Dense(w) => {
+        Design::Dense(w) | Design::Projected(w, _) => {
             let mut out = vec![0.0; w.rows];
             let sequential = w.rows < ROWS;
             out.par_chunks_mut(ROWS)

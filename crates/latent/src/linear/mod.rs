@@ -23,7 +23,11 @@ pub(crate) mod wide;
 pub(crate) use block::Block;
 pub(crate) use filter::{square, times};
 
-use crate::{Covariance, CovarianceSensitivity, Design, Error, LatentModel};
+use rayon::prelude::*;
+
+use crate::{
+    Covariance, CovarianceSensitivity, Dense, Design, DesignSensitivity, Error, LatentModel,
+};
 use chained::ChainField;
 use narrow::Narrow;
 use sparse::SparseField;
@@ -52,7 +56,7 @@ const FULL: f64 = 0.25;
 fn is_sparse(design: &Design, latents: usize) -> bool {
     match design {
         _ if latents <= MANY => false,
-        Design::Dense(_) | Design::Copies(_) => false,
+        Design::Dense(_) | Design::Copies(_) | Design::Projected(..) => false,
         Design::Sparse(_) if latents <= LARGEST => !couples_most(design, latents),
         _ => true,
     }
@@ -103,7 +107,7 @@ pub(crate) fn footprint(model: &LatentModel) -> Result<u64, Error> {
         Covariance::Dense(_) => Ok(8 * 5 * latents * latents),
         Covariance::Diagonal(_) => {
             let designs = match &model.design {
-                Design::Dense(_) => DESIGNS * n * latents,
+                Design::Dense(_) | Design::Projected(..) => DESIGNS * n * latents,
                 Design::Copies(w) => DESIGNS * w.one().data.len() as u64,
                 _ => 0,
             };
@@ -135,7 +139,10 @@ impl Geometry {
             Covariance::Dense(_) if signed || !observed_once(model) => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
-            Covariance::Diagonal(_) if latents < n || signed => {
+            // The sensitivity to a projected design needs the covariance of the latent variables.
+            Covariance::Diagonal(_)
+                if latents < n || signed || model.design.residuals().is_some() =>
+            {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
             // With one latent variable per predictor, B is no larger than Σ. It does not need a factor of Σ, which may
@@ -229,6 +236,37 @@ impl Geometry {
         }
     }
 
+    /// Computes the derivative of the bound with respect to a projected design, at the optimum and the factorised λ.
+    /// With the approximate posterior N(m, V) of the latent variables, it is −α mᵀ − Λ W V.
+    pub(crate) fn design_sensitivity(
+        &self,
+        model: &LatentModel,
+        alpha: &[f64],
+        lambda: &[f64],
+        mean: &[f64],
+    ) -> Option<DesignSensitivity> {
+        let (Design::Projected(w, _), Self::Narrow(g)) = (&model.design, self) else {
+            return None;
+        };
+        let covariance = g.latent_covariance();
+        let mut weights = Dense::zeros(w.rows, w.cols);
+        kernels::product(weights.view_mut(), false, w.view(), covariance.view(), 1.0);
+        weights
+            .data
+            .par_chunks_mut(w.rows)
+            .zip(mean)
+            .for_each(|(column, m)| {
+                for ((x, a), l) in column.iter_mut().zip(alpha).zip(lambda) {
+                    *x = -a * m - l * *x;
+                }
+            });
+        Some(DesignSensitivity {
+            at: w.clone(),
+            weights,
+            residuals: lambda.iter().map(|l| -0.5 * l).collect(),
+        })
+    }
+
     /// Computes the derivative of the bound with respect to the prior's covariance, at the optimum of the dual and the
     /// factorised λ.
     pub(crate) fn sensitivity(
@@ -250,7 +288,7 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dense, Sparse};
+    use crate::Sparse;
 
     /// A design in which row n has weights for each of these latent variables.
     fn design(rows: usize, latents: usize, index: impl Fn(usize) -> Vec<usize>) -> Design {

@@ -11,6 +11,7 @@ use super::by;
 use super::correlated::{Derived, LevelAtZero};
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
+use super::inducing::{self, At, InducingError};
 use super::inputs::{Covariate, Source, Units, matrix};
 use super::kernel::Shape;
 use super::mesh::Discretisation;
@@ -24,7 +25,7 @@ use super::states::States;
 use super::term::{Body, Builder, Building};
 use super::terms::Known;
 use super::times::Variable;
-use crate::{Dense, Design, Error, Prior, Query};
+use crate::{Dense, Design, Error, Fit, Prior, Query};
 
 enum Kind {
     Process {
@@ -168,6 +169,7 @@ fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
                      field (`rw2`, `ar1`, `grid`) or `hsgp` instead of the process",
                     match name {
                         "hsgp" | "te" => "has basis functions",
+                        "svgp" => "has inducing points",
                         _ => "is a field with a sparse precision",
                     }
                 ),
@@ -290,6 +292,7 @@ fn make_stack(
                 variance,
             },
             Body::Spectral(spectral) => Block::Spectral(spectral),
+            Body::Inducing(inducing) => Block::Inducing(inducing),
             Body::Kernel { .. } => unreachable!("kernels make a process"),
         };
         building.piece.latents = at..at + part.len();
@@ -313,6 +316,7 @@ fn count(reader: &Reader, rows: usize) -> usize {
         Reader::Common => 1,
         Reader::Inputs(columns) => columns.len(),
         Reader::Basis(basis) => basis.len(),
+        Reader::Inducing(points) => points.len(),
         Reader::Mesh(mesh) => mesh.nodes(),
         Reader::Tensor(tensor) => tensor.len(),
         Reader::Given { root, .. } => root.rows,
@@ -409,6 +413,23 @@ impl Assembled {
         .collect()
     }
 
+    /// Estimates the error of processes with inducing points in a fit at θ with this design. Returns `None` if there is no
+    /// such process.
+    ///
+    /// # Errors
+    /// Fails if θ is out of range.
+    pub fn inducing_error(
+        &self,
+        theta: &[f64],
+        design: &Design,
+        fit: &Fit,
+    ) -> Result<Option<InducingError>, Error> {
+        match &self.kind {
+            Kind::Stack { stack, .. } => stack.inducing_error(theta, design, fit),
+            Kind::Process { .. } | Kind::States { .. } => Ok(None),
+        }
+    }
+
     /// Returns the name and the graph of each part that has a graph.
     pub fn graphs(&self) -> &[(String, Graph)] {
         &self.graphs
@@ -421,6 +442,24 @@ impl Assembled {
             Kind::Process { latent, .. } => latent.iter().max().map_or(0, |l| l + 1),
             Kind::States { .. } | Kind::Stack { .. } => 0,
         }
+    }
+
+    /// Returns the number of latent variables of parts with their own variables, or 0 for a process.
+    pub fn latents(&self) -> usize {
+        match &self.kind {
+            Kind::Process { .. } | Kind::States { .. } => 0,
+            Kind::Stack { stack, .. } => stack.latents(),
+        }
+    }
+
+    /// Returns the largest number of inducing points of a part, or 0. With inducing points, the design depends on
+    /// hyperparameters.
+    pub fn inducing_points(&self) -> usize {
+        let of = |piece: &Piece| match &piece.reader {
+            Reader::Inducing(points) => points.len(),
+            _ => 0,
+        };
+        self.pieces.iter().map(of).max().unwrap_or(0)
     }
 
     /// Returns the constrained level of each part.
@@ -445,7 +484,7 @@ impl Assembled {
         plain(&|piece, _| piece.reader == Reader::Common).or_else(|| {
             plain(&|_, part| match part {
                 Block::Field(field) => field.flat().is_some(),
-                Block::Independent { .. } | Block::Spectral(_) => false,
+                Block::Independent { .. } | Block::Spectral(_) | Block::Inducing(_) => false,
             })
         })
     }
@@ -467,6 +506,7 @@ impl Assembled {
             let read: &[Covariate] = match &piece.reader {
                 Reader::Covariates(list) | Reader::Inputs(list) => list,
                 Reader::Basis(basis) => &basis.inputs,
+                Reader::Inducing(points) => &points.inputs,
                 _ => &[],
             };
             read.iter().chain(piece.factors.iter().flatten())
@@ -517,8 +557,9 @@ impl Assembled {
             .map_err(Error::Data)
     }
 
-    /// Returns the prior covariance among rows of another table, which joint draws of a process need. Returns `None` if
-    /// the prior has no covariance matrix.
+    /// Returns the covariance among rows of another table that joint draws need. For a process, it is their prior
+    /// covariance. For processes with inducing points, it is their prior covariance given the latent variables. Returns
+    /// `None` for other priors.
     ///
     /// # Errors
     /// Fails if a column is missing.
@@ -533,8 +574,25 @@ impl Assembled {
                 let points = self.points(source, rows)?;
                 process.between(theta, &points).map(Some)
             }
-            Kind::States { .. } | Kind::Stack { .. } => Ok(None),
+            Kind::States { .. } => Ok(None),
+            Kind::Stack { stack, .. } => match self.projections(source, rows)? {
+                None => Ok(None),
+                Some(at) => stack.residual_covariance(theta, rows.len(), &at).map(Some),
+            },
         }
+    }
+
+    /// Returns the rows of another table at which the processes with inducing points are projected, in order. Returns
+    /// `None` if there is no such process.
+    fn projections(&self, source: &dyn Source, rows: &[usize]) -> Result<Option<Vec<At>>, Error> {
+        let each = self.pieces.iter().filter_map(|piece| match &piece.reader {
+            Reader::Inducing(points) => {
+                Some(inducing::at(points, &piece.factors, source, rows).map_err(Error::Data))
+            }
+            _ => None,
+        });
+        let all: Vec<At> = each.collect::<Result<_, _>>()?;
+        Ok((!all.is_empty()).then_some(all))
     }
 
     /// Builds the query for rows of another table, and the effects of all rows and groups that did not occur in the
@@ -565,14 +623,18 @@ impl Assembled {
                     .collect::<Result<Vec<_>, Error>>()?;
                 let law = |part: usize, distances| match parts[part].0 {
                     Block::Field(field) => field.bridge(&values[part], distances),
-                    Block::Independent { .. } | Block::Spectral(_) => {
+                    Block::Independent { .. } | Block::Spectral(_) | Block::Inducing(_) => {
                         unreachable!("only fields have times")
                     }
                 };
-                let rows =
+                let new =
                     design(&self.pieces, source, rows, latents, Some(&law)).map_err(Error::Data)?;
-                let fresh = Fresh::new(&rows, &stack.roots(theta)?);
-                Ok((Query::Rows(rows.design), fresh))
+                let fresh = Fresh::new(&new, &stack.roots(theta)?);
+                let design = match self.projections(source, rows)? {
+                    None => new.design,
+                    Some(at) => stack.projected(theta, &new.design, &at)?,
+                };
+                Ok((Query::Rows(design), fresh))
             }
         }
     }

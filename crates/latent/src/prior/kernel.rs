@@ -279,9 +279,17 @@ impl<'a> Kernel<'a> {
         }
     }
 
+    /// Writes the covariances of all rows with one column to `out`.
+    pub fn column(&self, column: usize, out: &mut [f64]) {
+        let first = column / BLOCK * BLOCK;
+        let width = BLOCK.min(self.columns.points.rows - first);
+        let mut block = vec![0.0; width * out.len()];
+        self.write(column / BLOCK, &mut block);
+        out.copy_from_slice(&block[(column - first) * out.len()..][..out.len()]);
+    }
+
     /// Computes `Σ_ij H_ij ∂K_ij/∂log θ` over a block of columns j, for the variance and for each lengthscale.
-    /// `weights` contains the same columns of the symmetric matrix H. The sum over all blocks is the contraction of the
-    /// whole matrix.
+    /// `weights` contains the same columns of H. The sum over all blocks is the contraction of the whole matrix.
     pub fn contract(&self, block: usize, weights: &[f64]) -> Vec<f64> {
         let n = self.rows.points.rows;
         let mut k = vec![0.0; weights.len()];
@@ -303,26 +311,30 @@ impl<'a> Kernel<'a> {
             out.push(jensen_math::sum::pairwise_sum(&k));
             return out;
         }
-        // Σ_ij H_ij (x_i − x_j)² = 2 Σ_j (x_j² Σ_i H_ij − x_j Σ_i H_ij x_i), because H is symmetric.
+        // Σ_ij H_ij (x_i − z_j)² = Σ_j (Σ_i H_ij x_i² − 2 z_j Σ_i H_ij x_i + z_j² Σ_i H_ij).
         let (d, first, width) = (self.rows.points.cols, block * BLOCK, weights.len() / n);
-        let mut moment = vec![0.0; width * d];
-        matmul(
-            MatMut::from_column_major_slice_mut(&mut moment, width, d),
-            Accum::Replace,
-            MatRef::from_column_major_slice(&k, n, width).transpose(),
-            self.rows.points.view(),
-            1.0,
-            Par::Seq,
-        );
+        let moments = |points: &Dense| {
+            let mut out = vec![0.0; width * d];
+            matmul(
+                MatMut::from_column_major_slice_mut(&mut out, width, d),
+                Accum::Replace,
+                MatRef::from_column_major_slice(&k, n, width).transpose(),
+                points.view(),
+                1.0,
+                Par::Seq,
+            );
+            out
+        };
+        let mut squared = self.rows.points.clone();
+        squared.data.iter_mut().for_each(|x| *x *= *x);
+        let (linear, square) = (moments(&self.rows.points), moments(&squared));
         let totals: Vec<f64> = k.chunks(n).map(jensen_math::sum::pairwise_sum).collect();
         for c in 0..d {
-            let sum: f64 = (0..width)
-                .map(|j| {
-                    let x = self.columns.points.get(first + j, c);
-                    x * (x * totals[j] - moment[c * width + j])
-                })
-                .sum();
-            out.push(2.0 * sum);
+            let own = |j: usize| {
+                let z = self.columns.points.get(first + j, c);
+                square[c * width + j] + z * (z * totals[j] - 2.0 * linear[c * width + j])
+            };
+            out.push((0..width).map(own).sum());
         }
         out
     }
@@ -330,11 +342,16 @@ impl<'a> Kernel<'a> {
 
 /// Calls `write` for every block of columns of `out`, in parallel.
 pub fn for_blocks(out: &mut Dense, write: impl Fn(usize, &mut [f64]) + Sync) {
-    if out.rows == 0 {
+    let rows = out.rows;
+    for_columns(&mut out.data, rows, write);
+}
+
+/// Calls `write` for every block of columns of a matrix with this number of rows, in parallel.
+pub fn for_columns(out: &mut [f64], rows: usize, write: impl Fn(usize, &mut [f64]) + Sync) {
+    if rows == 0 {
         return;
     }
-    out.data
-        .par_chunks_mut(BLOCK * out.rows)
+    out.par_chunks_mut(BLOCK * rows)
         .enumerate()
         .for_each(|(block, columns)| write(block, columns));
 }

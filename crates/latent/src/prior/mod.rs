@@ -28,6 +28,7 @@
 //! | `term` | the part of the prior for one term in text form |
 //! | `columns` | columns in the units of a model |
 //! | `pin` | flat directions of intrinsic parts that the rows do not identify |
+//! | `inducing` | Gaussian processes by inducing points |
 //! | `inputs` | the mapping from rows of a table to nodes |
 //! | `read` | the mapping from rows to latent variables: coordinates and designs |
 //! | `assemble` | the prior and the design for a text and a table |
@@ -41,6 +42,7 @@ mod distribution;
 mod field;
 mod gp;
 mod graph;
+mod inducing;
 mod inputs;
 mod kernel;
 mod matern;
@@ -70,6 +72,7 @@ pub use distribution::Distribution;
 pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
+pub use inducing::{Inducing, InducingError, InducingPoints};
 pub use inputs::{Covariate, Index, Inputs, Source, Units};
 pub use kernel::Shape;
 pub use mesh::{Discretisation, Mesh};

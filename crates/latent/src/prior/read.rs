@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::basis::Basis;
 use super::by::{self, Factors};
+use super::inducing::InducingPoints;
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use super::mesh::Mesh;
 use super::tensor::Tensor;
@@ -26,6 +27,8 @@ pub enum Reader {
     Inputs(Vec<Covariate>),
     /// The variables are coefficients of functions of the coordinates.
     Basis(Basis),
+    /// The variables determine the process at inducing points.
+    Inducing(InducingPoints),
     /// The variables are the values at the nodes of a mesh, and the row has the barycentric weights of its triangle.
     Mesh(Arc<Mesh>),
     /// The variables are coefficients of products of B-splines.
@@ -94,7 +97,7 @@ pub(super) fn coordinates(
         }
         Reader::Covariates(list) | Reader::Inputs(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
-        Reader::Basis(_) | Reader::Mesh(_) | Reader::Tensor(_) => {
+        Reader::Basis(_) | Reader::Inducing(_) | Reader::Mesh(_) | Reader::Tensor(_) => {
             unreachable!("a process has kernels")
         }
         Reader::Given { index, root } => {
@@ -154,6 +157,8 @@ impl Columns {
             },
             (Reader::Covariates(list), _) => Self::Values(matrix(list, source, rows)?),
             (Reader::Basis(basis), _) => Self::Values(basis.values(source, rows)?),
+            // Hyperparameters determine the weights.
+            (Reader::Inducing(_), _) => Self::Weighted(vec![Vec::new(); n]),
             (Reader::Mesh(mesh), _) => Self::Weighted(mesh.rows(source, rows)?),
             (Reader::Tensor(tensor), _) => Self::Weighted(tensor.rows(source, rows)?),
             (Reader::Common, _) => Self::Index(vec![Ok(0); n]),
@@ -286,7 +291,7 @@ fn dense(
     let full = |p: &Piece| {
         matches!(
             p.reader,
-            Reader::Covariates(_) | Reader::Basis(_) | Reader::Common
+            Reader::Covariates(_) | Reader::Basis(_) | Reader::Inducing(_) | Reader::Common
         )
     };
     let level = matches!(pieces, [only] if only.reader == Reader::Common && only.is_plain());
@@ -300,6 +305,8 @@ fn dense(
         match &piece.reader {
             Reader::Covariates(list) => fill(list, source, rows, own)?,
             Reader::Basis(basis) => own.copy_from_slice(&basis.values(source, rows)?.data),
+            // Hyperparameters determine the weights.
+            Reader::Inducing(_) => continue,
             _ => own.fill(1.0),
         }
         // Only `iid` has several factors.

@@ -62,7 +62,9 @@ pub fn replicate_design(design: &Design, times: usize) -> Design {
         ),
         Design::Dense(w) => Design::Copies(Copies::new(w.clone(), times)),
         Design::Sparse(w) => Design::Sparse(sparse(w, times)),
-        Design::Copies(_) => unreachable!("the design of one copy"),
+        Design::Copies(_) | Design::Projected(..) => {
+            unreachable!("the design of one copy, without inducing points")
+        }
     }
 }
 
@@ -118,6 +120,14 @@ impl Prior for Replicated<'_> {
         })
     }
 
+    fn design(&self, theta: &[f64], design: &Design) -> Result<Design, Error> {
+        match self.times {
+            1 => self.prior.design(theta, design),
+            // Only inducing points have a design that depends on hyperparameters, and they have no copies.
+            _ => Ok(design.clone()),
+        }
+    }
+
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
         let times = self.times;
         if times == 1 {
@@ -167,6 +177,7 @@ impl Prior for Replicated<'_> {
             mean: folded(&sensitivity.mean),
             covariance,
             likelihood: Vec::new(),
+            design: None,
         };
         self.prior.gradient(theta, &one, &own)
     }

@@ -1,13 +1,17 @@
 //! Priors that consist of independent parts: Markov fields, groups and covariates. The latent variables of the parts
 //! are concatenated, and the precision is block-diagonal.
 
+use std::sync::Arc;
+
 use super::field::Field;
+use super::inducing::{self, At, Inducing, InducingError};
 use super::pin::Pin;
 use super::setting::{self, Setting};
 use super::spectral::Spectral;
+use crate::linear::design::to_dense;
 use crate::{
-    Covariance, CovarianceSensitivity, Dense, Error, Parameter, Precision, Prior, Sensitivity,
-    Sparse, Structure,
+    Covariance, CovarianceSensitivity, Dense, Design, Error, Fit, Parameter, Precision, Prior,
+    Sensitivity, Sparse, Structure,
 };
 
 /// One block of latent variables.
@@ -24,6 +28,8 @@ pub enum Block {
     },
     /// Independent coefficients of basis functions.
     Spectral(Spectral),
+    /// The variables of inducing points. They are standard normal.
+    Inducing(Inducing),
 }
 
 impl Block {
@@ -33,6 +39,7 @@ impl Block {
             Self::Field(field) => field.len(),
             Self::Independent { count, .. } => *count,
             Self::Spectral(spectral) => spectral.len(),
+            Self::Inducing(inducing) => inducing.len(),
         }
     }
 
@@ -46,6 +53,7 @@ impl Block {
             Self::Field(field) => field.settings(),
             Self::Independent { variance, .. } => std::slice::from_ref(variance),
             Self::Spectral(spectral) => spectral.settings(),
+            Self::Inducing(inducing) => inducing.settings(),
         }
     }
 
@@ -59,6 +67,7 @@ impl Block {
             Self::Field(field) => return field.structure(theta),
             Self::Independent { count, .. } => vec![values[0]; *count],
             Self::Spectral(spectral) => spectral.variances(&values),
+            Self::Inducing(inducing) => vec![1.0; inducing.len()],
         };
         Ok(Structure {
             mean: vec![0.0; variances.len()],
@@ -88,9 +97,16 @@ impl Stack {
         let fields = || {
             parts.iter().filter_map(|p| match p {
                 Block::Field(field) => Some(field),
-                Block::Independent { .. } | Block::Spectral(_) => None,
+                Block::Independent { .. } | Block::Spectral(_) | Block::Inducing(_) => None,
             })
         };
+        if fields().next().is_some() && parts.iter().any(|p| matches!(p, Block::Inducing(_))) {
+            return Err(Error::Unsupported(
+                "`svgp` has inducing points, which cannot be in one sum with a field with a sparse precision; use `hsgp` for \
+                 the process or for the field"
+                    .to_owned(),
+            ));
+        }
         if fields().any(Field::hides_determinant) && fields().any(Field::is_oblique) {
             return Err(Error::Unsupported(
                 "`bym2` and a field on a mesh or on a grid with holes cannot be in one sum; use `icar(…) + iid()` for the \
@@ -163,7 +179,7 @@ impl Stack {
             let root = match part {
                 Block::Field(field) => field.new_group(&values),
                 Block::Independent { .. } => Some(Dense::from_fn(1, 1, |_, _| values[0].sqrt())),
-                Block::Spectral(_) => None,
+                Block::Spectral(_) | Block::Inducing(_) => None,
             };
             Ok(root.unwrap_or_else(|| Dense::zeros(0, 0)))
         })
@@ -198,7 +214,106 @@ impl Stack {
     }
 }
 
+impl Stack {
+    /// Returns the design of rows whose processes with inducing points are projected. The other columns are those of
+    /// `design`.
+    pub(super) fn projected(
+        &self,
+        theta: &[f64],
+        design: &Design,
+        at: &[At],
+    ) -> Result<Design, Error> {
+        let base = match design {
+            Design::Dense(w) | Design::Projected(w, _) => w.clone(),
+            other => Arc::new(to_dense(other, self.len)),
+        };
+        let n = base.rows;
+        let mut weights = Dense::zeros(n, self.len);
+        let mut residuals = vec![0.0; n];
+        let mut at = at.iter();
+        let mut latent = 0;
+        for (part, own) in self.split(theta)? {
+            let latents = latent..latent + part.len();
+            latent = latents.end;
+            match (part, at.as_slice()) {
+                (Block::Inducing(inducing), [rows, ..]) => {
+                    let columns = &mut weights.data[latents.start * n..latents.end * n];
+                    inducing.project(own, rows, columns, &mut residuals)?;
+                    at.next();
+                }
+                _ => {
+                    let columns = latents.start * n..latents.end * n;
+                    weights.data[columns.clone()].copy_from_slice(&base.data[columns]);
+                }
+            }
+        }
+        Ok(Design::Projected(Arc::new(weights), Arc::new(residuals)))
+    }
+
+    /// Computes the prior covariance of rows given the latent variables.
+    pub(super) fn residual_covariance(
+        &self,
+        theta: &[f64],
+        rows: usize,
+        at: &[At],
+    ) -> Result<Dense, Error> {
+        let mut out = Dense::zeros(rows, rows);
+        let parts = self.split(theta)?.into_iter();
+        let inducing = parts.filter_map(|(part, own)| match part {
+            Block::Inducing(inducing) => Some((inducing, own)),
+            _ => None,
+        });
+        for ((inducing, own), at) in inducing.zip(at) {
+            let one = inducing.residual_covariance(own, at)?;
+            for (sum, x) in out.data.iter_mut().zip(one.data) {
+                *sum += x;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Estimates the error of processes with inducing points in a fit at θ with this design. Returns `None` if there is no
+    /// such process.
+    pub(super) fn inducing_error(
+        &self,
+        theta: &[f64],
+        design: &Design,
+        fit: &Fit,
+    ) -> Result<Option<InducingError>, Error> {
+        let Design::Projected(w, _) = design else {
+            return Ok(None);
+        };
+        let parts = self.split(theta)?.into_iter().zip(self.offsets());
+        let parts: Vec<inducing::Part<'_>> = parts
+            .filter_map(|((part, own), first)| match part {
+                Block::Inducing(process) => Some(inducing::Part {
+                    process,
+                    latents: first..first + process.len(),
+                    theta: own,
+                }),
+                _ => None,
+            })
+            .collect();
+        inducing::error(&parts, w, fit).map(Some)
+    }
+
+    fn fitted(&self) -> Vec<At> {
+        let each = self.parts.iter().filter_map(|part| match part {
+            Block::Inducing(inducing) => Some(inducing.fitted().clone()),
+            _ => None,
+        });
+        each.collect()
+    }
+}
+
 impl Prior for Stack {
+    fn design(&self, theta: &[f64], design: &Design) -> Result<Design, Error> {
+        match self.fitted() {
+            none if none.is_empty() => Ok(design.clone()),
+            at => self.projected(theta, design, &at),
+        }
+    }
+
     fn parameters(&self) -> Vec<Parameter> {
         (self.parts.iter())
             .flat_map(|p| setting::parameters(p.settings()))
@@ -231,13 +346,19 @@ impl Prior for Stack {
             let latents = latent..latent + part.len();
             latent = latents.end;
             match (&sensitivity.covariance, &at.covariance) {
-                (CovarianceSensitivity::Diagonal(g), _) => {
-                    if let Block::Spectral(spectral) = part {
+                (CovarianceSensitivity::Diagonal(g), _) => match part {
+                    Block::Spectral(spectral) => {
                         out.extend(spectral.gradient(own, |l, v| g[latents.start + l] * v));
-                    } else if !own.is_empty() {
+                    }
+                    Block::Inducing(inducing) => match &sensitivity.design {
+                        Some(design) => out.extend(inducing.gradient(own, latents, design)),
+                        None => out.extend(own.iter().map(|_| f64::NAN)),
+                    },
+                    Block::Independent { .. } | Block::Field(_) if !own.is_empty() => {
                         out.push(g[latents].iter().sum());
                     }
-                }
+                    Block::Independent { .. } | Block::Field(_) => {}
+                },
                 (
                     CovarianceSensitivity::Precision {
                         value,
@@ -257,6 +378,7 @@ impl Prior for Stack {
                                     log_determinant: *log_determinant,
                                 },
                                 likelihood: Vec::new(),
+                                design: None,
                             };
                             out.extend(field.gradient(own, at, &own_part));
                         }
@@ -273,6 +395,7 @@ impl Prior for Stack {
                         Block::Spectral(spectral) => out.extend(
                             spectral.gradient(own, |l, v| -entries[l] / v - log_determinant),
                         ),
+                        Block::Inducing(_) => out.extend(own.iter().map(|_| f64::NAN)),
                     }
                 }
                 _ => out.extend(own.iter().map(|_| f64::NAN)),

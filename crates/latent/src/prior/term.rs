@@ -7,6 +7,7 @@ use super::correlated::{pairs, partial_prior};
 use super::distribution::Distribution;
 use super::field::Field;
 use super::graph::{Graph, Lattice};
+use super::inducing::Inducing;
 use super::inputs::{Covariate, Index, Source, Spacing, Units, complete, complete_words};
 use super::kernel::{KernelRow, Shape};
 use super::read::{Piece, Reader};
@@ -77,6 +78,7 @@ pub(super) enum Body {
     Field(Field),
     Independent(Setting),
     Spectral(Spectral),
+    Inducing(Inducing),
 }
 
 pub(super) struct Builder<'a, 's> {
@@ -107,6 +109,7 @@ impl Builder<'_, '_> {
         let (reader, body) = match known.term.name {
             "gp" => self.gp(notes)?,
             "hsgp" => self.hsgp(notes)?,
+            "svgp" => self.svgp(notes)?,
             "mesh" => self.mesh(notes)?,
             "te" => self.tensor()?,
             "covariance" => self.covariance(notes)?,

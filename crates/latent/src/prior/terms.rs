@@ -112,7 +112,7 @@ const LINE: &[&str] = &["on", "from", "to", "step"];
 const EVERY: [&str; 1] = ["by"];
 
 /// All terms.
-pub const TERMS: [Term; 15] = [
+pub const TERMS: [Term; 16] = [
     Term {
         name: "gp",
         usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
@@ -131,6 +131,15 @@ pub const TERMS: [Term; 15] = [
                   matern32 or matern52. There are m functions along each column, on a box c times as wide as \
                   the rows' range.",
         keys: &["on", "basis", "boundary"],
+        flags: &["ard"],
+        parameters: &[length("lengthscale", 1.0), VARIANCE],
+    },
+    Term {
+        name: "svgp",
+        usage: "svgp(KERNEL[, ard][, on=COLUMNS][, inducing=m][, lengthscale=ℓ][, variance=v])",
+        meaning: "Gaussian process on any number of columns by m inducing points, for many rows; KERNEL is rbf, \
+                  matern12, matern32 or matern52. The points are 300 rows by default.",
+        keys: &["on", "inducing"],
         flags: &["ard"],
         parameters: &[length("lengthscale", 1.0), VARIANCE],
     },

@@ -65,6 +65,12 @@ impl Sites {
         )
     }
 
+    /// Returns whether f is a quadratic function of the mean for every predictor, as for normal noise.
+    pub(crate) fn is_quadratic(&self) -> bool {
+        let quadratic = |site: &Convex| matches!(site, Convex::Quadratic { .. });
+        matches!(self, Self::Dual(DualSites::Scalar(sites)) if sites.iter().all(quadratic))
+    }
+
     /// Computes f and its derivatives for each predictor. The first predictor of a vector site has the site's whole f.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {

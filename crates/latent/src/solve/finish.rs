@@ -2,7 +2,7 @@
 
 use jensen_run::{Outcome, Status};
 
-use super::{Problem, Solution};
+use super::{Problem, Solution, with_residuals};
 use crate::linear::design;
 use crate::site::Sites;
 use crate::{Error, Fit, Sensitivity};
@@ -47,7 +47,7 @@ pub(crate) fn finish(
     let model = problem.model;
     let n = solution.alpha.len();
     let geometry = &mut problem.geometry;
-    let predictor_variance = geometry.variances();
+    let predictor_variance = with_residuals(&model.design, geometry.variances());
     // The contribution of the latent variables to the predictors excludes the offset.
     let own: Vec<f64> = match &model.observations.offset {
         Some(offset) => (0..n).map(|i| solution.predictor[i] - offset[i]).collect(),
@@ -61,6 +61,7 @@ pub(crate) fn finish(
             mean: design::transposed_times_vector(&model.design, mean.len(), &down),
             likelihood: sites.by_parameters(model, &solution.predictor, &predictor_variance),
             covariance: geometry.sensitivity(model, &solution.alpha, &solution.lambda, &mean)?,
+            design: geometry.design_sensitivity(model, &solution.alpha, &solution.lambda, &mean),
         })
     } else {
         None
@@ -72,6 +73,7 @@ pub(crate) fn finish(
         variance,
         predictor_mean: solution.predictor,
         predictor_variance,
+        residual_variance: model.design.residuals().unwrap_or_default().to_vec(),
         alpha: solution.alpha,
         lambda: solution.lambda,
         sensitivity,

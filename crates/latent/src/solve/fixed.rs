@@ -11,7 +11,7 @@
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
-use super::{Problem, Solution};
+use super::{Problem, Solution, with_residuals};
 use crate::linear::kernels::{dot, map, sum};
 use crate::site::Sites;
 use crate::site::convex::Value;
@@ -78,7 +78,9 @@ pub(crate) fn start(
     warm: Option<&Warm>,
 ) -> (Vec<f64>, Vec<f64>) {
     let n = problem.centre.len();
+    // The optimum of quadratic sites does not depend on the prior, and the guess is this optimum.
     if let Some(warm) = warm
+        && !sites.is_quadratic()
         && [&warm.alpha, &warm.lambda, &warm.predictor]
             .iter()
             .all(|x| x.len() == n && x.iter().all(|x| x.is_finite()))
@@ -127,9 +129,10 @@ impl<'p, 'm> FixedPoint<'p, 'm> {
         let alpha = map(n, |i| x[i] - lambda[i] * product[i]);
         let variances = geometry.variances();
         let predictor = map(n, |i| centre[i] - product[i]);
-        let values = self.sites.values(&predictor, &variances);
         let divergence =
             0.5 * (sum(n, |i| alpha[i] * product[i] - lambda[i] * variances[i]) + log_determinant);
+        let variances = with_residuals(&self.problem.model.design, variances);
+        let values = self.sites.values(&predictor, &variances);
         let bound = -sum(n, |i| values[i].f) - divergence;
         bound.is_finite().then_some(Point {
             alpha,
@@ -197,6 +200,16 @@ impl Algorithm for FixedPoint<'_, '_> {
             None => state.b[i],
             Some(i) => state.lambda[i],
         });
+        if is_negligible(&step[..n], &here[..n]) && is_negligible(&step[n..], &here[n..]) {
+            let record = Record::new(self.evaluations).with_elbo(at.bound, None);
+            self.at = Some(at);
+            let evidence = Evidence {
+                rule: "the point is a fixed point of the step".to_owned(),
+                remaining: Some(0.0),
+                standard_error: None,
+            };
+            return Step::finish(record, Status::Converged { evidence });
+        }
         let rounding = 1e-13 * (at.bound.abs() + n as f64) + self.sites.discord();
         let mixture = if self.mixing {
             mix(&state.points, &state.steps, &here, &step)
@@ -287,6 +300,15 @@ impl Algorithm for FixedPoint<'_, '_> {
             gain: None,
         }
     }
+}
+
+/// The size of a step, relative to the point, below which rounding errors of the step dominate. A sum of a few terms has
+/// errors of a few 1e-16, and differences of terms can be a thousand times smaller than the terms.
+const ROUNDING: f64 = 1e-13;
+
+fn is_negligible(step: &[f64], here: &[f64]) -> bool {
+    let largest = |list: &[f64]| list.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    largest(step) <= ROUNDING * largest(here)
 }
 
 /// Computes the bound after one full step from the point with the given α, λ and mean of the linear predictors.

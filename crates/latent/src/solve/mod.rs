@@ -194,7 +194,8 @@ fn solved(
         notes,
     };
     let outcome: Outcome<Solution> = match (settings.solver, sites) {
-        (Solver::Dual, Sites::Dual(dual_sites)) => {
+        // The dual has no term for residuals of the predictors.
+        (Solver::Dual, Sites::Dual(dual_sites)) if model.design.residuals().is_none() => {
             let start = dual::start(&mut problem, sites, dual_sites, warm)?;
             let mut solver = dual::Dual::new(&mut problem, dual_sites, start);
             run(&mut solver, identity, control)?
@@ -247,6 +248,11 @@ fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
         Solver::Opper | Solver::Coordinate if signed(model) => {
             refuse("needs a log-concave likelihood")
         }
+        Solver::Primal | Solver::Opper | Solver::Coordinate
+            if model.design.residuals().is_some() =>
+        {
+            refuse("does not support inducing points")
+        }
         Solver::Coordinate if model.likelihood.predictors() > 1 => {
             refuse("needs scalar observations")
         }
@@ -255,6 +261,17 @@ fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+/// Adds the variances of the residuals of the predictors.
+pub(crate) fn with_residuals(design: &Design, mut variances: Vec<f64>) -> Vec<f64> {
+    if let Some(residuals) = design.residuals() {
+        variances
+            .iter_mut()
+            .zip(residuals)
+            .for_each(|(v, residual)| *v += residual);
+    }
+    variances
 }
 
 pub(crate) fn signed(model: &LatentModel) -> bool {

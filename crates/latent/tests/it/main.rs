@@ -4,6 +4,7 @@ mod assemble;
 mod common;
 mod factors;
 mod given;
+mod inducing;
 mod integrate;
 mod joint;
 mod mesh;

@@ -202,6 +202,7 @@ pub fn check_gradient(prior: &dyn Prior, theta: &[f64]) {
         mean: vec![0.0; at.len()],
         covariance,
         likelihood: Vec::new(),
+        design: None,
     };
     let gradient = prior.gradient(theta, &at, &sensitivity);
     assert_eq!(gradient.len(), theta.len());

@@ -199,7 +199,7 @@ fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
     match design {
         Design::Identity => (0..n).map(|i| vec![(i, 1.0)]).collect(),
         Design::Select(index) => index.iter().map(|&l| vec![(l, 1.0)]).collect(),
-        Design::Dense(w) => (0..n)
+        Design::Dense(w) | Design::Projected(w, _) => (0..n)
             .map(|i| (0..latents).map(|l| (l, w.get(i, l))).collect())
             .collect(),
         Design::Copies(w) => (0..n).map(|i| w.row(i)).collect(),
