@@ -165,13 +165,21 @@ impl Job for LatentJob<'_> {
 
     fn need(&self) -> Need {
         let process = self.model.process_size() > 0;
-        let (what, advice) = match process {
-            true => (
+        let points = self.model.assembled().inducing_points();
+        let (what, advice) = match (process, points) {
+            (true, _) => (
                 format!("a Gaussian process on {} rows", self.model.rows().len()),
-                "use `gp(matern52, on=COLUMN)` on one column, `hsgp` on up to three columns or a Markov field (`rw2`, \
-                 `grid`), fit a part of the rows, or raise the limit (--memory-limit)",
+                "use `gp(matern52, on=COLUMN)` on one column, `hsgp` on up to three columns, `svgp` or a Markov field \
+                 (`rw2`, `grid`), fit a part of the rows, or raise the limit (--memory-limit)",
             ),
-            false => (
+            (false, 1..) => (
+                format!(
+                    "a process with {points} inducing points on {} rows",
+                    self.model.rows().len()
+                ),
+                "use fewer points (`inducing=`), fit a part of the rows, or raise the limit (--memory-limit)",
+            ),
+            (false, 0) => (
                 format!("a fit of {} rows under this prior", self.model.rows().len()),
                 "use fewer nodes (`step=` of a walk, a coarser grid), use fewer covariates with a field, or \
                  raise the limit (--memory-limit)",
