@@ -201,11 +201,157 @@ fn derivatives_are_differences_of_bounds() {
             let (made, model_at, fit) = fitted(prior, &theta, likelihood, n);
             let sensitivity = fit.sensitivity.as_ref().unwrap();
             let found = made.prior().gradient(&theta, &model_at.prior, sensitivity);
+            assert_eq!(found.len(), theta.len(), "{prior}");
+            for (k, own) in found.iter().enumerate() {
+                let step = 1e-4 * theta[k];
+                let [up, down] = [step, -step].map(|step| {
+                    let mut moved = theta.clone();
+                    moved[k] += step;
+                    converged(&model(&made, &moved, likelihood, n)).bound
+                });
+                let expected = (up - down) / (2.0 * step);
+                assert!(
+                    (own - expected).abs() < 1e-4 * (1.0 + expected.abs()),
+                    "{prior}, {}, hyperparameter {k}: {own} and {expected}",
+                    likelihood.name()
+                );
+            }
+        }
+    }
+}
+
+/// Draws have the predicted variances, and so have their differences: residuals of close rows are correlated.
+#[test]
+fn draws_contain_the_residuals() {
+    let (n, theta) = (40, [1.2, 0.5]);
+    let (made, model, fit) = fitted(
+        "svgp(matern32, on=(x, z), inducing=5)",
+        &theta,
+        Likelihood::gaussian(VARIANCE),
+        n,
+    );
+    let elsewhere = TestTable::default()
+        .with("x", &[1.0, 1.1, 3.9])
+        .with("z", &[2.0, 2.1, 0.1]);
+    let rows = [0, 1, 2];
+    let (query, _) = made.query(&theta, &elsewhere, &rows).unwrap();
+    let joint = made.joint(&theta, &elsewhere, &rows).unwrap();
+    let draws = 20_000;
+    let numbers: Vec<u64> = (0..draws).collect();
+    let all = draw(&model, &fit.warm(), &query, joint.as_ref(), &numbers, 5).unwrap();
+    let variance = |of: &dyn Fn(&[f64]) -> f64| {
+        let values: Vec<f64> = all.chunks(3).map(of).collect();
+        let mean = values.iter().sum::<f64>() / draws as f64;
+        values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws as f64
+    };
+    for (i, (_, expected)) in predict(&model, &fit.warm(), &query)
+        .unwrap()
+        .into_iter()
+        .enumerate()
+    {
+        let found = variance(&|row| row[i]);
+        // Four standard errors of a variance of 20 000 draws.
+        assert!(
+            (found / expected - 1.0).abs() < 0.04,
+            "row {i}: {found} and {expected}"
+        );
+    }
+    // The difference of two close rows: from the latent variables and from the residuals.
+    let Query::Rows(Design::Projected(w, _)) = &query else {
+        panic!("rows of a projection");
+    };
+    let apart = Query::Rows(Design::Dense(
+        Dense::from_fn(1, w.cols, |_, l| w.get(0, l) - w.get(1, l)).into(),
+    ));
+    let joint = joint.unwrap();
+    let residual = joint.get(0, 0) + joint.get(1, 1) - 2.0 * joint.get(0, 1);
+    let expected = predict(&model, &fit.warm(), &apart).unwrap()[0].1 + residual;
+    let found = variance(&|row| row[0] - row[1]);
+    assert!(
+        (found / expected - 1.0).abs() < 0.04,
+        "{found} and {expected}"
+    );
+    assert!(
+        joint.get(0, 1) > 0.5 * joint.get(0, 0),
+        "the rows are close"
+    );
+    assert!(draw(&model, &fit.warm(), &query, None, &numbers, 5).is_err());
+}
+
+#[test]
+fn units_of_columns_change_nothing() {
+    let n = 60;
+    let moved =
+        |from: &[f64], a: f64, b: f64| -> Vec<f64> { from.iter().map(|x| a + b * x).collect() };
+    let x: Vec<f64> = (0..n).map(|i| 4.0 * noise(3 * i)).collect();
+    let z: Vec<f64> = (0..n).map(|i| 4.0 * noise(3 * i + 1)).collect();
+    let plain = TestTable::default().with("x", &x).with("z", &z);
+    let other = TestTable::default()
+        .with("x", &moved(&x, 1e5, 1e-3))
+        .with("z", &moved(&z, -7.0, 1e4));
+    let units = Units {
+        response: 1.0,
+        scaled: true,
+        centred: true,
+    };
+    let rows: Vec<usize> = (0..n).collect();
+    let bounds = [plain, other].map(|table| {
+        let spec = Spec::parse("svgp(matern32, ard, on=(x, z), inducing=10)").unwrap();
+        let made = assemble(&spec, &table, &rows, units).unwrap();
+        let theta: Vec<f64> = made.prior().parameters().iter().map(|p| p.start).collect();
+        converged(&model(&made, &theta, Likelihood::gaussian(VARIANCE), n)).bound
+    });
+    close("bound", &[bounds[1]], &[bounds[0]], 1e-6);
+}
+
+#[test]
+fn mistakes_name_the_way_out() {
+    let n = 20;
+    for (prior, message) in [
+        (
+            "svgp(linear, on=x)",
+            "choose one of rbf, matern12, matern32, matern52",
+        ),
+        ("svgp(rbf, on=x, inducing=9000)", "more than 5000"),
+        ("svgp(rbf, on=x) + rw2(on=z)", "use `hsgp`"),
+        ("svgp(rbf, on=x) + gp(rbf, on=z)", "has inducing points"),
+    ] {
+        let error = made_on(prior, &table(n, 0), n).err().unwrap();
+        assert!(error.contains(message), "{prior}: {error}");
+    }
+    // Rows that repeat a point need only one inducing point.
+    let repeated = TestTable::default().with("x", &[1.0, 2.0, 1.0, 2.0, 3.0, 1.0]);
+    let few = made_on("svgp(rbf, on=x)", &repeated, 6).unwrap();
+    assert_eq!(few.latents(), 3);
+}
+
+/// The estimated error of few points is of the size of the difference from the dense process, and vanishes with many points.
+#[test]
+fn few_points_show_their_error() {
+    let n = 200;
+    for likelihood in [Likelihood::gaussian(VARIANCE), Likelihood::poisson()] {
+        let theta = [1.2, 0.6];
+        let (_, _, exact) = fitted("gp(matern32, on=(x, z))", &theta, likelihood, n);
+        for points in [6, 12, 25, 160] {
+            let text = format!("svgp(matern32, on=(x, z), inducing={points})");
+            let (made, model, own) = fitted(&text, &theta, likelihood, n);
+            let found = made
+                .inducing_error(&theta, &model.design, &own)
+                .unwrap()
+                .unwrap();
+            let mean = |of: &dyn Fn(usize) -> f64| (0..n).map(of).sum::<f64>() / n as f64;
+            let ratio = mean(&|i| (own.predictor_variance[i] / exact.predictor_variance[i]).sqrt());
+            let moved = mean(&|i| {
+                (own.predictor_mean[i] - exact.predictor_mean[i]).powi(2)
+                    / own.predictor_variance[i]
+            })
+            .sqrt();
+            let told = format!("{points} points: {found:?}, exact {ratio} and {moved}");
             let trusted = found.mean <= 0.1 && found.sd_ratio <= 1.1;
             assert_ne!(trusted, points == 6, "{told}");
             assert!(!trusted || (ratio < 1.15 && moved < 0.15), "{told}");
             assert!(
-                found.mean < 2.0 * moved + 0.01 && moved < 3.0 * found.mean + 0.01,
+                found.mean < 2.0 * moved + 0.01 && moved < 4.0 * found.mean + 0.01,
                 "{told}"
             );
             assert!(found.sd_ratio < 1.05 * ratio, "{told}");
