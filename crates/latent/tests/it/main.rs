@@ -6,6 +6,7 @@ mod factors;
 mod given;
 mod integrate;
 mod joint;
+mod likelihoods;
 mod mesh;
 mod moments;
 mod prior;
