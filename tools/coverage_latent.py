@@ -186,6 +186,41 @@ class Simulated:
             self.columns["trials"] = trials
             self.flags += ["--trials", "trials"]
             y = rng.binomial(trials, 1 / (1 + np.exp(-eta)))
+        elif likelihood == "ordinal":
+            steps = np.exp(rng.normal(0, 1.5, 2))
+            known("step_1", steps[0])
+            known("step_2", steps[1])
+            cuts, text = np.cumsum([0, *steps]), "ordinal(levels=(0, 1, 2, 3))"
+            y = (eta + rng.logistic(size=n) > cuts[:, None]).sum(axis=0)
+        elif likelihood == "beta-binomial":
+            precision, trials = deviation(rng) ** -2, rng.integers(1, 10, n)
+            known("precision", precision)
+            self.columns["trials"] = trials
+            self.flags += ["--trials", "trials"]
+            p = 1 / (1 + np.exp(-eta))
+            y = rng.binomial(trials, rng.beta(np.maximum(precision * p, 1e-9), np.maximum(precision * (1 - p), 1e-9)))
+            text = f"beta-binomial(precision~{DEVIATION})"
+        elif likelihood == "zero-inflated-negative-binomial":
+            odds, size = np.exp(rng.normal(0, 1.5)), deviation(rng) ** -2
+            known("odds", odds)
+            known("size", size)
+            counts = rng.poisson((1 + odds) * np.exp(eta) * rng.gamma(size, 1 / size, n))
+            y, text = np.where(rng.uniform(size=n) < odds / (1 + odds), 0, counts), f"{likelihood}(size~{DEVIATION})"
+        elif likelihood == "hurdle-poisson":
+            odds, rate = np.exp(rng.normal(0, 1.5)), np.exp(eta)
+            known("odds", odds)
+            # The first event of a Poisson process, given that there is one, and the events after it.
+            first = -np.log1p(rng.uniform(size=n) * np.expm1(-rate))
+            y = np.where(rng.uniform(size=n) < odds / (1 + odds), 0, 1 + rng.poisson(np.maximum(rate - first, 0)))
+        elif likelihood == "tweedie":
+            dispersion, shape = deviation(rng) ** 2, np.exp(rng.normal(0, 1.5))
+            known("dispersion", dispersion)
+            known("shape", shape)
+            t = shape / (shape + 1)
+            rate = np.exp(t * eta) / (t * dispersion)
+            number = rng.poisson(rate)
+            y = np.where(number > 0, rng.gamma(np.maximum(number, 1) * shape) * np.exp(eta) / rate / shape, 0)
+            text = f"tweedie(dispersion~{DEVIATION})"
         elif likelihood == "probit":
             y = rng.normal(size=n) < eta
         elif likelihood == "stochastic-volatility":
@@ -268,7 +303,8 @@ def slopes(rng, _):
 
 MODELS = {
     **{f"{likelihood}, 10 groups": grouped(likelihood, 10) for likelihood in (
-        "gaussian", "student-t", "poisson", "negative-binomial", "gamma", "exponential", "bernoulli", "binomial", "probit")},
+        "gaussian", "student-t", "poisson", "negative-binomial", "gamma", "exponential", "bernoulli", "binomial", "probit",
+        "ordinal", "beta-binomial", "zero-inflated-negative-binomial", "hurdle-poisson", "tweedie")},
     "multinomial, 10 groups": categories,
     "stochastic-volatility, ar1": with_part("stochastic-volatility", 200, "ar1", 200),
     **{f"groups {count}": grouped("gaussian", count) for count in (4, 6, 10, 30)},

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
+use crate::{Covariance, Design, Error, Likelihood, SiteBound, Size, Structure};
 
 /// The observations of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,7 +93,8 @@ impl LatentModel {
                 )));
             }
         }
-        if self.likelihood.categories().is_some_and(|k| k < 2) {
+        let categories = self.likelihood.categories().or(self.likelihood.levels());
+        if categories.is_some_and(|k| k < 2) {
             return Err(Error::Unsupported(format!(
                 "a {} likelihood needs at least two categories",
                 self.likelihood.name()
@@ -130,13 +131,24 @@ impl LatentModel {
         }
         finite("response", &data.response)?;
         for (i, &size) in data.size.iter().flatten().enumerate() {
-            if let Some(domain) = sized.refuses(size) {
+            if let Some(domain) = self.likelihood.refuses_size(data.response[i], size) {
                 return Err(Error::Data(format!(
                     "{} {} is {size}, but must be {domain}",
                     sized.name(),
                     i + 1
                 )));
             }
+        }
+        if data
+            .size
+            .iter()
+            .any(|sizes| sizes.iter().all(|size| *size == 0.0))
+            && self.likelihood.sized_by() == Size::Exposure
+        {
+            return Err(Error::Data(
+                "all exposures are 0, so nothing bounds the intensity; add cells with their areas"
+                    .to_owned(),
+            ));
         }
         for (i, &y) in data.response.iter().enumerate() {
             if let Some(domain) = self.likelihood.refuses(y, data.size_of(i)) {

@@ -569,7 +569,7 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
         (
             "poisson",
             "--trials",
-            "`poisson` has no number of trials, which only binomial has",
+            "`poisson` has no number of trials, which only binomial and beta-binomial have",
         ),
     ] {
         let done = jensen([

@@ -16,6 +16,7 @@ mod hmm;
 mod labellings;
 mod latent;
 mod latent_bad_data;
+mod latent_levels;
 mod newcomer;
 mod points;
 mod regress;

@@ -191,6 +191,11 @@ pub fn fit_analysis(
              errors; use `gaussian`"
         )));
     }
+    if likelihood.levels().is_some() {
+        return Err(Error::setting(format!(
+            "--likelihood {text}: the columns of a factor analysis have different levels; use `gaussian`"
+        )));
+    }
     let bound = LatentSpec {
         bound: asked.bound.clone(),
         ..LatentSpec::default()
@@ -592,7 +597,7 @@ fn expected(fit: &FactorFit, row: usize, column: usize) -> f64 {
     let eta: f64 = (0..fit.loadings.cols)
         .map(|l| fit.loadings.get(column, l) * fit.scores.get(row, l))
         .sum();
-    fit.likelihood.mean(fit.intercepts[column] + eta)
+    fit.likelihood.mean(fit.intercepts[column] + eta, 1.0)
 }
 
 const SHOWN: usize = 200;

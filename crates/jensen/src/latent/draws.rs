@@ -7,6 +7,7 @@ use jensen_latent::{Likelihood, Predictive, Response, draw};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
+use super::predictions::{means, written};
 use super::{Files, ObservedRows, StoredPosterior, TableModel};
 use crate::Error;
 use crate::job::{MEMORY_LIMIT, Need};
@@ -119,32 +120,27 @@ pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> St
     let (at, times) = (&draws.rows, model.likelihood().predictors());
     let mut text = "draw,row".to_owned();
     if times == 1 {
-        text += ",eta,mean,y\n";
+        text += ",eta";
     } else {
-        for k in 1..=times {
-            text += &format!(",eta_{k}");
-        }
-        for level in model.levels().unwrap_or(&[]) {
-            text += &format!(",\"p[{}]\"", level.replace('"', "\"\""));
-        }
-        text += ",y\n";
+        (1..=times).for_each(|k| text += &format!(",eta_{k}"));
     }
+    text += &means(model).unwrap_or_else(|| ",mean".to_owned());
+    text += ",y\n";
     let each = draws.predictors.chunks((rows.len() * times).max(1));
     for (number, (own, likelihood)) in each.zip(&draws.likelihoods).enumerate() {
         let mut stream = Stream::new(seed, RESPONSES, number as u64, 0);
         for (i, (row, eta)) in rows.iter().zip(own.chunks(times)).enumerate() {
             let u = stream.uniform();
             let size = at.size[i];
-            let (means, y) = observed(*likelihood, eta, size, u);
+            let (expected, y) = observed(*likelihood, eta, size, u);
             // Writing to a string never fails.
             let _ = write!(text, "{},{}", number + 1, row + 1);
-            for x in eta.iter().chain(&means) {
+            for x in eta.iter().chain(&expected) {
                 let _ = write!(text, ",{x}");
             }
-            let _ = match y.is_nan() {
-                true => writeln!(text, ","),
-                false => writeln!(text, ",{y}"),
-            };
+            text.push(',');
+            text += &written(model, y);
+            text.push('\n');
         }
     }
     text
@@ -167,12 +163,16 @@ fn observed(likelihood: Likelihood, eta: &[f64], size: f64, u: f64) -> (Vec<f64>
             (p, y)
         }
         Response::Binary => {
-            let p = likelihood.mean(eta[0]);
+            let p = likelihood.mean(eta[0], size);
             (vec![p], f64::from(u < p))
         }
-        _ => {
+        response => {
             let y = Predictive::new(likelihood, eta[0], 0.0, size).quantile(u);
-            (vec![likelihood.factor(size) * likelihood.mean(eta[0])], y)
+            let means = match response {
+                Response::Level => likelihood.level_probabilities(eta[0]),
+                _ => vec![likelihood.mean(eta[0], size)],
+            };
+            (means, y)
         }
     }
 }

@@ -21,12 +21,12 @@ pub struct PredictedRows {
     /// The number of linear predictors per row.
     pub times: usize,
     /// The mean of the observation in each row, such as a probability or an expected count. A row with a multinomial
-    /// response has one mean per category.
+    /// response has one mean per category, and a row with ordered levels one per level.
     pub mean: Vec<Vec<f64>>,
     /// The 5 % and 95 % posterior quantiles of the mean of each observation. The quantiles are NaN for multinomial
-    /// responses.
+    /// responses and ordered levels.
     pub interval: Vec<(f64, f64)>,
-    /// The 5 % and 95 % predictive quantiles of each observation. The quantiles are NaN for binary and multinomial
+    /// The 5 % and 95 % predictive quantiles of each observation, or the index of each level. The quantiles are NaN for binary and multinomial
     /// responses, and for observations whose standard deviation is unknown.
     pub predictive: Vec<(f64, f64)>,
     /// The response in each row, or NaN if it is unknown.
@@ -62,11 +62,11 @@ impl PredictedRows {
     }
 
     /// Returns the fraction of the known responses whose observed category has the highest predicted probability.
-    /// Returns `None` unless the responses are binary or multinomial.
+    /// Returns `None` unless the responses are binary, multinomial or ordered levels.
     pub fn accuracy(&self, likelihood: Likelihood) -> Option<f64> {
         let best = |mean: &[f64]| match likelihood.response() {
             Response::Binary => Some(f64::from(mean[0] > 0.5)),
-            Response::Category => {
+            Response::Category | Response::Level => {
                 let best = (0..mean.len()).max_by(|a, b| mean[*a].total_cmp(&mean[*b]))?;
                 Some(best as f64)
             }
@@ -84,10 +84,11 @@ impl PredictedRows {
         (known > 0.0).then(|| right / known)
     }
 
-    /// Groups the rows with known responses by their predictions. The result is empty if the responses are multinomial,
-    /// or if some of them are censored times.
+    /// Groups the rows with known responses by their predictions. The result is empty if the responses are multinomial or
+    /// ordered levels, or if some of them are censored times.
     pub fn calibration(&self) -> Vec<Bin> {
-        if self.times > 1 || self.censored {
+        let several = self.mean.first().is_some_and(|mean| mean.len() > 1);
+        if several || self.censored {
             return Vec::new();
         }
         let mut rows: Vec<(f64, f64)> = (0..self.mean.len())
@@ -147,14 +148,21 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> Predict
             return (probabilities, none, none, log_density);
         }
         let size = at.size[row];
-        let factor = likelihood.factor(size);
         let is_scored = !y.is_nan() && !size.is_nan();
-        let (mut expected, mut terms) = (0.0, Vec::new());
+        let ordered = likelihood.levels().is_some();
+        let means = |likelihood: Likelihood, eta: f64| match ordered {
+            true => likelihood.level_probabilities(eta),
+            false => vec![likelihood.mean(eta, size)],
+        };
+        let mut expected = vec![0.0; likelihood.levels().unwrap_or(1)];
+        let mut terms = Vec::new();
         for part in parts {
             let (m, sd) = (part.moments[row].0, part.moments[row].1.max(0.0).sqrt());
             for (z, w) in rule.nodes.iter().zip(&rule.weights) {
                 let (eta, w) = (m + sd * z, part.weight * w);
-                expected += w * factor * likelihood.mean(eta);
+                let own = means(part.likelihood, eta);
+                let each = expected.iter_mut().zip(own);
+                each.for_each(|(sum, mean)| *sum += w * mean);
                 if is_scored {
                     terms.push(w.ln() + part.likelihood.log_density(eta, y, size));
                 }
@@ -164,11 +172,14 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> Predict
             true => log_sum_exp_slice(&terms),
             false => f64::NAN,
         };
-        let of_mean = |p: f64| factor * likelihood.mean(quantile(parts, row, p));
+        let of_mean = |p: f64| match ordered {
+            true => f64::NAN,
+            false => likelihood.mean(quantile(parts, row, p), size),
+        };
         let (mean, variance) = moments(parts, row);
         let predictive = Predictive::new(likelihood, mean, variance.max(0.0).sqrt(), size);
         (
-            vec![expected],
+            expected,
             (of_mean(0.05), of_mean(0.95)),
             (predictive.quantile(0.05), predictive.quantile(0.95)),
             log_density,

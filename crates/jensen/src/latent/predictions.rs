@@ -2,7 +2,31 @@
 
 use std::fmt::Write;
 
+use jensen_data::table_csv::quoted;
+use jensen_latent::Response;
+
 use super::{PredictedRows, TableModel};
+
+/// Returns the names of the columns with the probabilities of categories or ordered levels, each after a comma. Returns
+/// `None` for other responses.
+pub(super) fn means(model: &TableModel) -> Option<String> {
+    let response = model.likelihood().response();
+    matches!(response, Response::Category | Response::Level).then(|| {
+        let levels = model.levels().unwrap_or(&[]).iter();
+        levels
+            .map(|level| format!(",\"p[{}]\"", level.replace('"', "\"\"")))
+            .collect()
+    })
+}
+
+/// Writes an observation. An ordered level is written as its value in the table, and NaN as an empty cell.
+pub(super) fn written(model: &TableModel, y: f64) -> String {
+    match (model.likelihood().response(), model.levels()) {
+        _ if y.is_nan() => String::new(),
+        (Response::Level, Some(levels)) => quoted(&levels[y as usize]),
+        _ => y.to_string(),
+    }
+}
 
 /// Formats the predictions for several rows as CSV. `rows` contains the zero-based indices of the rows in the table.
 pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) -> String {
@@ -10,16 +34,14 @@ pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) 
     let quantiles = model.likelihood().has_quantiles();
     let mut text = "row".to_owned();
     if times == 1 {
-        text += ",eta_mean,eta_sd,mean,mean_q05,mean_q95";
-        text += if quantiles { ",y_q05,y_q95" } else { "" };
+        text += ",eta_mean,eta_sd";
     } else {
-        for k in 1..=times {
-            text += &format!(",eta_mean_{k},eta_sd_{k}");
-        }
-        for level in model.levels().unwrap_or(&[]) {
-            text += &format!(",\"p[{}]\"", level.replace('"', "\"\""));
-        }
+        (1..=times).for_each(|k| text += &format!(",eta_mean_{k},eta_sd_{k}"));
     }
+    let probabilities = means(model);
+    let intervals = probabilities.is_none();
+    text += &probabilities.unwrap_or_else(|| ",mean,mean_q05,mean_q95".to_owned());
+    text += if quantiles { ",y_q05,y_q95" } else { "" };
     let scored = outcome.response.iter().any(|y| !y.is_nan());
     text += if scored {
         ",response,log_density\n"
@@ -43,16 +65,20 @@ pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) 
         for mean in &outcome.mean[i] {
             number(&mut text, *mean);
         }
-        if times == 1 {
+        if intervals {
             number(&mut text, outcome.interval[i].0);
             number(&mut text, outcome.interval[i].1);
         }
         if quantiles {
-            number(&mut text, outcome.predictive[i].0);
-            number(&mut text, outcome.predictive[i].1);
+            let (low, high) = outcome.predictive[i];
+            for y in [low, high] {
+                text.push(',');
+                text += &written(model, y);
+            }
         }
         if scored {
-            number(&mut text, outcome.response[i]);
+            text.push(',');
+            text += &written(model, outcome.response[i]);
             number(&mut text, outcome.log_density[i]);
         }
         text.push('\n');

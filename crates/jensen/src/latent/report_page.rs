@@ -105,9 +105,14 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
 
 const POINTS: usize = 3000;
 
-/// Plots the data with the fitted curve. Returns `None` unless the linear predictor is a function of a single column.
+/// Plots the data with the fitted curve. Returns `None` unless the linear predictor is a function of a single column and the
+/// observation has a single mean.
 fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
-    let (column, x) = model.only_input().filter(|_| outcome.times == 1)?;
+    let (column, x) = model.only_input()?;
+    let several = outcome.mean.first().is_some_and(|mean| mean.len() > 1);
+    if several {
+        return None;
+    }
     let (likelihood, seen) = (model.likelihood(), model.observed());
     let size = |i: usize| likelihood.factor(seen.size[i]);
     let mut order: Vec<usize> = (0..x.len()).collect();

@@ -1,5 +1,7 @@
 //! The specification of a latent Gaussian model in text form.
 
+use std::collections::HashSet;
+
 use jensen_latent::prior::{Call, Distribution, Spec};
 use jensen_latent::{Likelihood, PriorDensity, SiteBound, Size};
 use serde::{Deserialize, Serialize};
@@ -87,9 +89,30 @@ pub(super) struct Parsed {
     priors: Vec<Option<Distribution>>,
     /// The column with the known standard deviations of errors, or with the events.
     pub(super) known: Option<String>,
+    /// The ordered levels of the response that were given, from the lowest.
+    pub(super) levels: Option<Vec<String>>,
 }
 
 impl Parsed {
+    /// Sets the number of ordered levels, on which the number of parameters depends.
+    pub(super) fn set_levels(&mut self, levels: usize) -> Result<(), Error> {
+        let beyond = self.likelihood.parameters();
+        self.likelihood = self.likelihood.with_categories(levels);
+        let own = self.likelihood.parameters().len();
+        let used = (own..beyond.len()).find(|k| self.given[*k] || self.priors[*k].is_some());
+        if let Some(k) = used {
+            return Err(Error::Input(format!(
+                "the likelihood `{}` of {levels} levels has {own} steps, and no `{}`",
+                self.likelihood.name(),
+                beyond[k]
+            )));
+        }
+        self.free.truncate(own);
+        self.given.truncate(own);
+        self.priors.truncate(own);
+        Ok(())
+    }
+
     /// Returns the likelihood for responses in units of `scale`. Given parameter values are converted from the units of
     /// the table. Default values are not converted, because they apply to the scaled responses.
     pub(super) fn measured(&self, likelihood: Likelihood, scale: f64) -> Likelihood {
@@ -117,7 +140,8 @@ impl Parsed {
 
 /// Parses a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`. The function
 /// also returns, for each parameter, whether the parameter is free. A parameter is free if it has no value or if it is
-/// written with `~`. The number of categories of `multinomial` is determined by the data.
+/// written with `~`. The numbers of categories of `multinomial` and of levels of `ordinal` are determined by the data.
+/// Before, `ordinal` has the largest number of levels.
 ///
 /// # Errors
 /// Fails if no likelihood or no parameter has the given name, or if a value is not positive.
@@ -148,6 +172,11 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
         let names: Vec<_> = Likelihood::all().map(Likelihood::name).collect();
         return fail(format!("there is no `{name}`; choose {}", names.join(", ")));
     };
+    let likelihood = match likelihood.most_levels() {
+        Some(most) => likelihood.with_categories(most),
+        None => likelihood,
+    };
+    let levels = given_levels(call, likelihood).map_err(&failed)?;
     let names = likelihood.parameters();
     let mut values = likelihood.values();
     let mut free = vec![true; names.len()];
@@ -156,7 +185,8 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
     if let Some(word) = call.positional.first() {
         return fail(format!("unexpected `{}`", word.text));
     }
-    for named in call.named.iter().filter(|n| !is_column(&n.key.text)) {
+    let is_parameter = |key: &str| !is_column(key) && !(levels.is_some() && key == LEVELS);
+    for named in call.named.iter().filter(|n| is_parameter(&n.key.text)) {
         let Some(at) = names.iter().position(|n| *n == named.key.text) else {
             return fail(match names {
                 [] if likelihood.sized_by() == Size::Sd => format!(
@@ -194,7 +224,27 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
         given,
         priors,
         known: known.map(|(_, column)| column),
+        levels,
     })
+}
+
+/// The key whose values are the ordered levels of the response.
+const LEVELS: &str = "levels";
+
+fn given_levels(call: &Call, likelihood: Likelihood) -> Result<Option<Vec<String>>, String> {
+    let named = call.named.iter().find(|named| named.key.text == LEVELS);
+    let (Some(named), Some(most)) = (named, likelihood.most_levels()) else {
+        return Ok(None);
+    };
+    let levels: Vec<String> = named.values.iter().map(|word| word.text.clone()).collect();
+    let distinct: HashSet<&String> = levels.iter().collect();
+    let valid = !named.start && distinct.len() == levels.len();
+    if !valid || !(2..=most).contains(&levels.len()) {
+        return Err(format!(
+            "`{LEVELS}` needs 2 to {most} distinct values from the lowest to the highest: `{LEVELS}=(low, middle, high)`"
+        ));
+    }
+    Ok(Some(levels))
 }
 
 /// The keys whose value is a column, and the contents of the column.
@@ -254,6 +304,15 @@ mod tests {
                 "`event` needs one column with 1 for observed",
             ),
             ("gaussian(sd=se, variance=1)", "add `iid()` to the prior"),
+            ("poisson(levels=(a, b))", "`poisson` has no parameters"),
+            (
+                "ordinal(levels=(low, low))",
+                "`levels` needs 2 to 10 distinct values",
+            ),
+            (
+                "ordinal(step_9=1)",
+                "`ordinal` has no `step_9`, only step_1",
+            ),
             ("poisson(rate=1)", "`poisson` has no parameters"),
             ("gaussian + gaussian", "found a sum"),
             ("gaussian(", "column 10: expected an argument"),

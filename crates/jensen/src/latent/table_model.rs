@@ -75,9 +75,8 @@ impl TableModel {
     /// required value is missing or outside the domain of the likelihood.
     pub fn new(request: &LatentSpec, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
-        let parsed = read_likelihood(&request.likelihood)?;
-        let mut likelihood = parsed.likelihood;
-        request.check_columns(likelihood)?;
+        let mut parsed = read_likelihood(&request.likelihood)?;
+        request.check_columns(parsed.likelihood)?;
         let last = table.columns().last().map(|c| c.name.clone());
         let response = match request.response.clone().or(last) {
             Some(name) => table.column(&name)?.name.clone(),
@@ -94,7 +93,8 @@ impl TableModel {
                 "the response is `{response}`, the last column; --response chooses another one"
             ));
         }
-        let (values, levels) = responses(table, &response, &mut likelihood, &mut notes)?;
+        let (values, levels) = responses(table, &response, &mut parsed, &mut notes)?;
+        let mut likelihood = parsed.likelihood;
         let bound = request.bound(likelihood)?;
         if values.is_empty() {
             return Err(Error::Input(format!(
@@ -546,7 +546,7 @@ fn check_responses(
 ) -> Result<(), Error> {
     let sized = likelihood.sized_by();
     for (i, size) in data.size.iter().flatten().enumerate() {
-        if let Some(domain) = sized.refuses(*size) {
+        if let Some(domain) = likelihood.refuses_size(data.response[i], *size) {
             return Err(Error::Input(format!(
                 "{}: the {} in row {} is {size}, but must be {domain} (remove rows without one, or empty their \
                  response)",
@@ -611,17 +611,19 @@ fn observed(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, Error
         .collect()
 }
 
-/// Returns the responses as numbers. Missing values become NaN. If the likelihood has categories, words become codes.
+/// Returns the responses as numbers. Missing values become NaN. If the likelihood has categories or levels, words become
+/// codes, and the function sets their number.
 fn responses(
     table: &Table,
     name: &str,
-    likelihood: &mut Likelihood,
+    parsed: &mut Parsed,
     notes: &mut Vec<String>,
 ) -> Result<(Vec<f64>, Option<Vec<String>>), Error> {
     let column = table.column(name)?;
+    let likelihood = parsed.likelihood;
     let wanted = match likelihood.response() {
         Response::Binary => Some(2),
-        Response::Category => None,
+        Response::Category | Response::Level => None,
         _ => return Ok((column.numbers()?.to_vec(), None)),
     };
     if let (Cells::Numbers(numbers), Some(_)) = (&column.cells, wanted) {
@@ -631,34 +633,85 @@ fn responses(
             return Ok((numbers.clone(), None));
         }
     }
-    let levels = column.levels();
-    if wanted.is_some_and(|n| n != levels.len()) || levels.len() < 2 {
+    let found = column.levels();
+    if wanted.is_some_and(|n| n != found.len()) || found.len() < 2 {
         return Err(Error::Input(format!(
             "{}: the response `{name}` has {} distinct values, but the likelihood `{}` needs {}",
             table.source(),
-            levels.len(),
+            found.len(),
             likelihood.name(),
             wanted.map_or("2 or more".to_owned(), |n| n.to_string())
         )));
     }
-    if likelihood.categories().is_some() {
-        *likelihood = likelihood.with_categories(levels.len());
-        let shown: Vec<String> = (levels.iter().take(12))
-            .map(|level| format!("`{level}`"))
-            .collect();
-        notes.push(format!(
-            "`{name}` has the {} categories {}{} that occur in the table; the last is the reference",
-            levels.len(),
-            shown.join(", "),
-            if levels.len() > shown.len() { ", …" } else { "" }
-        ));
-    } else {
-        notes.push(format!(
-            "`{}` of `{name}` counts as 1, `{}` as 0",
-            levels[1], levels[0]
-        ));
+    let levels = match likelihood.most_levels() {
+        Some(most) => ordered(table, name, parsed, found, most)?,
+        None => found,
+    };
+    notes.push(meaning(name, &levels, likelihood));
+    match likelihood.response() {
+        Response::Level => parsed.set_levels(levels.len())?,
+        _ => parsed.likelihood = likelihood.with_categories(levels.len()),
     }
     let codes = column.codes(&levels)?;
     let numbers = codes.iter().map(|code| code.map_or(f64::NAN, |c| c as f64));
     Ok((numbers.collect(), Some(levels)))
+}
+
+/// Returns the levels of a response from the lowest to the highest: those that were given, or the numbers that occur.
+fn ordered(
+    table: &Table,
+    name: &str,
+    parsed: &Parsed,
+    found: Vec<String>,
+    most: usize,
+) -> Result<Vec<String>, Error> {
+    let fail = |message: String| {
+        Err(Error::Input(format!(
+            "{}: the response `{name}` {message}",
+            table.source()
+        )))
+    };
+    if let Some(levels) = &parsed.levels {
+        return Ok(levels.clone());
+    }
+    if matches!(table.column(name)?.cells, Cells::Words(_)) {
+        return fail(format!(
+            "has words, whose order is unknown; list them from the lowest to the highest, as in \
+             `{}(levels=(low, middle, high))`",
+            parsed.likelihood.name()
+        ));
+    }
+    if found.len() > most {
+        return fail(format!(
+            "has {} distinct values, but the likelihood `{}` has at most {most} levels; merge some of them",
+            found.len(),
+            parsed.likelihood.name()
+        ));
+    }
+    Ok(found)
+}
+
+/// Describes how the words of a response are interpreted.
+fn meaning(name: &str, levels: &[String], likelihood: Likelihood) -> String {
+    const SHOWN: usize = 12;
+    let shown: Vec<String> = (levels.iter().take(SHOWN))
+        .map(|level| format!("`{level}`"))
+        .collect();
+    match likelihood.response() {
+        Response::Category => format!(
+            "`{name}` has the {} categories {}{} that occur in the table; the last is the reference",
+            levels.len(),
+            shown.join(", "),
+            if levels.len() > SHOWN { ", …" } else { "" }
+        ),
+        Response::Level => format!(
+            "`{name}` has the {} levels {}, from the lowest to the highest",
+            levels.len(),
+            shown.join(", ")
+        ),
+        _ => format!(
+            "`{}` of `{name}` counts as 1, `{}` as 0",
+            levels[1], levels[0]
+        ),
+    }
 }

@@ -17,7 +17,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: logistic::BOUNDS,
     log_concave: true,
-    mean: inv_logit,
+    points: false,
+    mean: |_, eta, _| inv_logit(eta),
     log_density: |_, eta, y, _| y * eta - log1p_exp(eta),
     distribution: no_distribution,
     form: |_, data| {

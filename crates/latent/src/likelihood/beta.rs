@@ -20,7 +20,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: false,
-    mean: inv_logit,
+    points: false,
+    mean: |_, eta, _| inv_logit(eta),
     log_density: |p, eta, y, _| {
         let (a, b) = (p[0] * inv_logit(eta), p[0] * inv_logit(-eta));
         lgamma(p[0]) - lgamma(a) - lgamma(b) + (a - 1.0) * y.ln() + (b - 1.0) * (-y).ln_1p()

@@ -17,7 +17,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::Trials,
     bounds: logistic::BOUNDS,
     log_concave: true,
-    mean: inv_logit,
+    points: false,
+    mean: |_, eta, trials| trials * inv_logit(eta),
     log_density: |_, eta, y, size| log_choose(size, y) + y * eta - size * log1p_exp(eta),
     distribution: |_, eta, y, size| match y < size {
         true => inc_beta(size - y, y + 1.0, inv_logit(-eta)),

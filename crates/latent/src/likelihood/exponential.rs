@@ -16,7 +16,8 @@ const TIMES: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: true,
-    mean: f64::exp,
+    points: false,
+    mean: |_, eta, _| eta.exp(),
     log_density: |_, eta, y, event| -event * eta - y * (-eta).exp(),
     distribution: |_, eta, y, _| -(-y * (-eta).exp()).exp_m1(),
     form: |_, data| {

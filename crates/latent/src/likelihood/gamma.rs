@@ -19,7 +19,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: true,
-    mean: f64::exp,
+    points: false,
+    mean: |_, eta, _| eta.exp(),
     log_density: |p, eta, y, _| log_density(p[0], eta, y),
     distribution: |p, eta, y, _| gamma_p(p[0], p[0] * y * (-eta).exp()),
     form: |likelihood, data| {

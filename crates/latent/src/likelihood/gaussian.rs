@@ -20,7 +20,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: true,
-    mean: |eta| eta,
+    points: false,
+    mean: |_, eta, _| eta,
     log_density: |p, eta, y, _| normal(y - eta, p[0].ln()),
     distribution: |p, eta, y, _| phi((y - eta) / p[0].sqrt()),
     form: |likelihood, data| {

@@ -20,7 +20,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::Sd,
     bounds: &[SiteBound::Exact],
     log_concave: true,
-    mean: |eta| eta,
+    points: false,
+    mean: |_, eta, _| eta,
     log_density: |_, eta, y, sd| normal(y - eta, 2.0 * sd.ln()),
     distribution: |_, eta, y, sd| phi((y - eta) / sd),
     form: |_, data| {

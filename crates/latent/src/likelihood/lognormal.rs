@@ -24,7 +24,8 @@ const TIMES: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: true,
-    mean: f64::exp,
+    points: false,
+    mean: |_, eta, _| eta.exp(),
     log_density: |p, eta, y, _| normal(y.ln() + 0.5 * p[0] - eta, p[0].ln()) - y.ln(),
     distribution: |p, eta, y, _| phi((y.ln() + 0.5 * p[0] - eta) / p[0].sqrt()),
     form: |likelihood, data| {

@@ -8,35 +8,44 @@
 //! | file | y given η |
 //! | --- | --- |
 //! | `gaussian`, `student_t`, `known_error` | numbers around η |
-//! | `poisson`, `negative_binomial`, `zero_inflated_poisson` | counts with mean exposure · e^η |
-//! | `bernoulli`, `binomial`, `probit` | one or several binary outcomes |
+//! | `poisson`, `negative_binomial`, `zero_inflated_poisson`, `zero_inflated_negative_binomial` | counts with mean exposure · e^η |
+//! | `hurdle_poisson`, `hurdle_negative_binomial` | counts whose zeros have their own probability |
+//! | `bernoulli`, `binomial`, `beta_binomial`, `probit` | one or several binary outcomes |
 //! | `gamma` | positive numbers with mean e^η |
+//! | `tweedie` | numbers of at least 0 with mean e^η |
 //! | `exponential`, `lognormal`, `weibull` | times with mean e^η, of which some may be censored |
 //! | `beta` | shares between 0 and 1 |
 //! | `stochastic_volatility` | returns with variance e^η |
 //! | `multinomial` | categories |
+//! | `ordinal` | ordered levels |
 //! | `row` | the fields of a row |
 //! | `quantiles` | distribution functions of observations, their quantiles and draws |
 //! | `words` | the parser of likelihoods in text form |
 
 mod bernoulli;
 mod beta;
+mod beta_binomial;
 mod binomial;
 mod exponential;
 mod gamma;
 mod gaussian;
+mod hurdle_negative_binomial;
+mod hurdle_poisson;
 mod known_error;
 mod lognormal;
 mod multinomial;
 mod negative_binomial;
+mod ordinal;
 mod poisson;
 mod probit;
 mod quantiles;
 mod row;
 mod stochastic_volatility;
 mod student_t;
+mod tweedie;
 mod weibull;
 mod words;
+mod zero_inflated_negative_binomial;
 mod zero_inflated_poisson;
 
 pub use quantiles::Predictive;
@@ -49,6 +58,7 @@ static ROWS: &[&LikelihoodRow] = &[
     &gaussian::ROW,
     &known_error::ROW,
     &poisson::ROW,
+    &poisson::PROCESS,
     &bernoulli::ROW,
     &binomial::ROW,
     &negative_binomial::ROW,
@@ -57,6 +67,7 @@ static ROWS: &[&LikelihoodRow] = &[
     &exponential::CENSORED,
     &stochastic_volatility::ROW,
     &multinomial::ROW,
+    &ordinal::ROW,
     &probit::ROW,
     &student_t::ROW,
     &lognormal::ROW,
@@ -65,9 +76,15 @@ static ROWS: &[&LikelihoodRow] = &[
     &weibull::CENSORED,
     &beta::ROW,
     &zero_inflated_poisson::ROW,
+    &beta_binomial::ROW,
+    &zero_inflated_negative_binomial::ROW,
+    &hurdle_poisson::ROW,
+    &hurdle_negative_binomial::ROW,
+    &tweedie::ROW,
 ];
 
-const MOST: usize = 2;
+/// The largest number of parameters. Ordered levels have the most.
+const MOST: usize = ordinal::MOST_LEVELS - 2;
 
 /// The density of one observation given its linear predictor η, including the values of the parameters.
 #[derive(Clone, Copy)]
@@ -75,7 +92,7 @@ pub struct Likelihood {
     row: &'static LikelihoodRow,
     /// The parameters in the order of the likelihood's row, followed by zeros.
     values: [f64; MOST],
-    /// Number of categories, including the reference, or 0 if responses are not categories.
+    /// Number of categories, including the reference, or of ordered levels. It is 0 for other responses.
     categories: usize,
 }
 
@@ -98,8 +115,8 @@ impl Likelihood {
         }
     }
 
-    /// Returns every likelihood once, with common parameter values. Variances, sizes, shapes and scales are 1. There
-    /// are three categories and four degrees of freedom.
+    /// Returns every likelihood once, with common parameter values. Variances, sizes, shapes, scales and steps are 1.
+    /// There are three categories or levels and four degrees of freedom.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter()
             .map(|row| Self::of(row, row.usual).with_categories(3))
@@ -125,14 +142,18 @@ impl Likelihood {
         self.row.bounds
     }
 
-    /// Returns the names of the likelihood's parameters. All parameters are positive.
+    /// Returns the names of the likelihood's parameters. All parameters are positive. Their number depends on the number
+    /// of levels if the response has ordered levels.
     pub fn parameters(self) -> &'static [&'static str] {
-        self.row.parameters
+        match self.row.response {
+            Response::Level => &self.row.parameters[..self.categories.saturating_sub(2)],
+            _ => self.row.parameters,
+        }
     }
 
     /// Returns the values of the parameters, in the order of [`parameters`](Self::parameters).
     pub fn values(self) -> Vec<f64> {
-        self.values[..self.row.parameters.len()].to_vec()
+        self.values[..self.parameters().len()].to_vec()
     }
 
     /// Replaces the parameters of the likelihood.
@@ -178,11 +199,37 @@ impl Likelihood {
         (self.row.response == Response::Category).then_some(self.categories)
     }
 
-    /// Replaces the number of categories, if the likelihood has categories.
+    /// Returns the number of ordered levels of a response that has ordered levels.
+    pub fn levels(self) -> Option<usize> {
+        (self.row.response == Response::Level).then_some(self.categories)
+    }
+
+    /// Replaces the number of categories or of ordered levels, if the likelihood has them. Parameters of levels that are
+    /// added have the values of [`all`](Self::all).
+    ///
+    /// # Panics
+    /// Panics if there are more levels than [`most_levels`](Self::most_levels).
     #[must_use]
     pub fn with_categories(self, categories: usize) -> Self {
         match self.row.response {
             Response::Category => Self { categories, ..self },
+            Response::Level => {
+                let own = categories.saturating_sub(2);
+                let mut values = [0.0; MOST];
+                for (k, value) in values[..own].iter_mut().enumerate() {
+                    let given = self.values[k];
+                    *value = if given > 0.0 {
+                        given
+                    } else {
+                        self.row.usual[k]
+                    };
+                }
+                Self {
+                    values,
+                    categories,
+                    ..self
+                }
+            }
             _ => self,
         }
     }
@@ -198,7 +245,7 @@ impl Likelihood {
         self.row.log_concave
     }
 
-    /// Returns the factor by which the size of an observation multiplies its mean.
+    /// Returns the number of units of exposure, or of trials, that an observation of this size has.
     pub fn factor(self, size: f64) -> f64 {
         match self.row.size {
             Size::Exposure | Size::Trials => size,
@@ -211,10 +258,10 @@ impl Likelihood {
         self.row.size
     }
 
-    /// Computes the mean of an observation of size 1. For stochastic volatility, whose mean is 0, the function returns
-    /// the standard deviation instead.
-    pub fn mean(self, eta: f64) -> f64 {
-        (self.row.mean)(eta)
+    /// Computes the mean of an observation of this size. For stochastic volatility, whose mean is 0, the function returns
+    /// the standard deviation instead. For ordered levels, it is the mean of the index of the level.
+    pub fn mean(self, eta: f64, size: f64) -> f64 {
+        (self.row.mean)(&self.values, eta, size)
     }
 
     /// Computes log p(y | η) with all constants, in nats, for an observation of this size. For a censored time, it is
@@ -227,6 +274,15 @@ impl Likelihood {
     /// number of trials.
     pub fn refuses(self, y: f64, size: f64) -> Option<String> {
         self.row.response.refuses(y, size, self.categories)
+    }
+
+    /// Returns the requirement that the size of an observation violates, if there is one. Points of a Poisson process have
+    /// the exposure 0.
+    pub fn refuses_size(self, y: f64, size: f64) -> Option<&'static str> {
+        match self.row.points && size == 0.0 && y > 0.0 {
+            true => None,
+            false => self.row.size.refuses(size),
+        }
     }
 
     pub(crate) fn form(self, data: &Observations) -> Form {
@@ -301,20 +357,33 @@ mod tests {
                     Response::Binary => 1,
                     Response::Trials => 7,
                     Response::Count => 2000,
-                    Response::Number | Response::Positive | Response::Share => {
-                        let (step, from, to) = (1e-3, -60.0, 34.0);
+                    Response::Level => 2,
+                    Response::Number
+                    | Response::Positive
+                    | Response::NonNegative
+                    | Response::Share => {
+                        // No amount here has any probability of being above e^8, where the density is a long series.
+                        let to = match likelihood.response() {
+                            Response::NonNegative => 8.0,
+                            _ => 34.0,
+                        };
+                        let (step, from) = (1e-3, -60.0);
                         let points = ((to - from) / step) as usize;
                         // In a coordinate in which each density falls at both ends.
                         let part = |i: usize| {
                             let x = from + (i as f64 + 0.5) * step;
                             let (y, slope) = match likelihood.response() {
-                                Response::Positive => (x.exp(), x.exp()),
+                                Response::Positive | Response::NonNegative => (x.exp(), x.exp()),
                                 Response::Share => (inv_logit(x), inv_logit(x) * inv_logit(-x)),
                                 _ => (x, 1.0),
                             };
                             step * slope * p(y)
                         };
-                        let total: f64 = (0..points).map(part).sum();
+                        let zero = match likelihood.response() {
+                            Response::NonNegative => p(0.0),
+                            _ => 0.0,
+                        };
+                        let total: f64 = zero + (0..points).map(part).sum::<f64>();
                         assert!((total - 1.0).abs() < 1e-5, "{likelihood} {total}");
                         continue;
                     }
@@ -323,7 +392,7 @@ mod tests {
                 let total: f64 = (0..=most).map(|k| p(f64::from(k))).sum();
                 assert!((total - 1.0).abs() < 1e-10, "{likelihood} {total}");
                 let first: f64 = (0..=most).map(|k| f64::from(k) * p(f64::from(k))).sum();
-                let expected = likelihood.factor(size) * likelihood.mean(eta);
+                let expected = likelihood.mean(eta, size);
                 assert!(
                     (first - expected).abs() < 1e-8 * expected,
                     "{likelihood} {first} {expected}"

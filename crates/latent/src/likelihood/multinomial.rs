@@ -18,7 +18,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact, SiteBound::Log],
     log_concave: true,
-    mean: inv_logit,
+    points: false,
+    mean: |_, eta, _| inv_logit(eta),
     log_density: |_, _, _, _| f64::NAN,
     distribution: no_distribution,
     form: |likelihood, data| {

@@ -20,7 +20,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::Exposure,
     bounds: logistic::BOUNDS,
     log_concave: true,
-    mean: f64::exp,
+    points: false,
+    mean: |_, eta, exposure| exposure * eta.exp(),
     log_density: |p, eta, y, size| {
         let failures = p[0];
         let log_odds = eta + size.ln() - failures.ln();

@@ -21,7 +21,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: true,
-    mean: phi,
+    points: false,
+    mean: |_, eta, _| phi(eta),
     log_density: |_, eta, y, _| log_phi((2.0 * y - 1.0) * eta),
     distribution: no_distribution,
     form: |_, data| {

@@ -37,12 +37,17 @@ impl Likelihood {
     /// Computes P(Y ≤ y | η) for an observation of this size. The result is NaN for binary responses and categories.
     /// Their probability is the [`mean`](Self::mean).
     pub fn distribution(self, eta: f64, y: f64, size: f64) -> f64 {
-        let whole = matches!(self.response(), Response::Count | Response::Trials);
+        let whole = self.is_whole();
         if self.has_quantiles() && y < 0.0 && self.response() != Response::Number {
             return 0.0;
         }
         let y = if whole { y.floor() } else { y };
         (self.row.distribution)(&self.values, eta, y, size)
+    }
+
+    fn is_whole(self) -> bool {
+        let whole = [Response::Count, Response::Trials, Response::Level];
+        whole.contains(&self.response())
     }
 
     /// Whether quantiles of an observation contain more information than its mean. This is true for all responses
@@ -100,9 +105,9 @@ impl Predictive {
         if !self.likelihood.has_quantiles() {
             return f64::NAN;
         }
-        match self.likelihood.response() {
-            Response::Count | Response::Trials => self.whole(p),
-            _ => self.between(p),
+        match self.likelihood.is_whole() {
+            true => self.whole(p),
+            false => self.between(p),
         }
     }
 
@@ -110,6 +115,7 @@ impl Predictive {
         let enough = |y: f64| self.distribution(y) >= p;
         let most = match self.likelihood.response() {
             Response::Trials => self.size,
+            Response::Level => self.likelihood.categories as f64 - 1.0,
             _ => 2f64.powi(52),
         };
         let (mut low, mut high) = (-1.0, 1.0f64.min(most));
@@ -132,11 +138,14 @@ impl Predictive {
         let excess = |y: f64| self.distribution(y) - p;
         let positive = self.likelihood.response() != Response::Number;
         // The first bracket matters little, because it doubles.
-        let mean = self.likelihood.mean(self.mean).abs();
+        let mean = self.likelihood.mean(self.mean, self.size).abs();
         let (centre, scale) = match positive {
             true => (0.0, mean),
             false => (self.mean, self.sd.max(1e-3 * mean).max(1e-6)),
         };
+        if self.likelihood.response() == Response::NonNegative && excess(0.0) >= 0.0 {
+            return 0.0;
+        }
         let tiny = CLOSE * 1e-3 * scale;
         if positive && excess(tiny) > 0.0 {
             // Distributions with a pole at 0 may have most of their mass below this number.

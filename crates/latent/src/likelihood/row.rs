@@ -23,8 +23,10 @@ pub(crate) struct LikelihoodRow {
     pub size: Size,
     pub bounds: &'static [SiteBound],
     pub log_concave: bool,
-    /// The mean of an observation of size 1 at η.
-    pub mean: fn(f64) -> f64,
+    /// Whether a positive response of size 0 is a point of a process, with the log density y η.
+    pub points: bool,
+    /// The mean of an observation as a function of the parameters, η and the size.
+    pub mean: fn(&[f64], f64, f64) -> f64,
     /// log p(y | η) with all constants, as a function of the parameters, η, y and the size. For a censored time, it is
     /// log P(Y > y | η).
     pub log_density: fn(&[f64], f64, f64, f64) -> f64,
@@ -104,6 +106,24 @@ pub(super) const ODDS: ParameterPrior = ParameterPrior {
     usual: PriorDensity::LogNormal { mean: 0.0, sd: 1.5 },
 };
 
+/// The prior of the dispersion of a Tweedie distribution. It is the variance of an amount whose mean is 1.
+pub(super) const DISPERSION: ParameterPrior = ParameterPrior {
+    power: 0.0,
+    tail: Tail::Deviation { power: 0.5 },
+    usual: PriorDensity::Power {
+        rate: RATE,
+        power: 0.5,
+    },
+};
+
+/// The prior of the step between two cutpoints on the logit scale. Nineteen steps in twenty are between 0.05 and 19. The
+/// shorter makes a level rare (at most 1.3 % of outcomes), and the longer separates its neighbours almost completely.
+pub(super) const STEP: ParameterPrior = ParameterPrior {
+    power: 0.0,
+    tail: Tail::Deviation { power: 1.0 },
+    usual: PriorDensity::LogNormal { mean: 0.0, sd: 1.5 },
+};
+
 /// The prior that Juárez and Steel (2010) propose.
 pub(super) const DEGREES: ParameterPrior = ParameterPrior {
     power: 0.0,
@@ -121,6 +141,8 @@ pub enum Response {
     Number,
     /// A positive number.
     Positive,
+    /// A number of at least 0.
+    NonNegative,
     /// A number strictly between 0 and 1.
     Share,
     /// A count 0, 1, 2, ….
@@ -131,6 +153,8 @@ pub enum Response {
     Binary,
     /// The index of a category, from 0.
     Category,
+    /// The index of an ordered level, from 0.
+    Level,
 }
 
 impl Response {
@@ -139,6 +163,10 @@ impl Response {
         let (inside, domain) = match self {
             Self::Number => (y.is_finite(), "a finite number".to_owned()),
             Self::Positive => (y > 0.0 && y.is_finite(), "a positive number".to_owned()),
+            Self::NonNegative => (
+                y >= 0.0 && y.is_finite(),
+                "a number of at least 0".to_owned(),
+            ),
             Self::Share => (y > 0.0 && y < 1.0, "a number between 0 and 1".to_owned()),
             Self::Count => (whole && y.is_finite(), "a count 0, 1, 2, …".to_owned()),
             Self::Trials => (
@@ -149,6 +177,10 @@ impl Response {
             Self::Category => (
                 whole && y < categories as f64,
                 format!("a category 0, …, {}", categories.saturating_sub(1)),
+            ),
+            Self::Level => (
+                whole && y < categories as f64,
+                format!("a level 0, …, {}", categories.saturating_sub(1)),
             ),
         };
         (!inside).then_some(domain)

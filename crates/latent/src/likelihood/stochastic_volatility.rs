@@ -20,8 +20,9 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: true,
+    points: false,
     // The mean of y is always 0, so this function returns the standard deviation.
-    mean: |eta| (0.5 * eta).exp(),
+    mean: |_, eta, _| (0.5 * eta).exp(),
     log_density: |_, eta, y, _| normal(y, eta),
     distribution: |_, eta, y, _| phi(y * (-0.5 * eta).exp()),
     form: |_, data| {

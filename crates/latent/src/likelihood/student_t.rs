@@ -20,7 +20,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: false,
-    mean: |eta| eta,
+    points: false,
+    mean: |_, eta, _| eta,
     log_density: |p, eta, y, _| {
         let (degrees, scale) = (p[0], p[1]);
         let half = 0.5 * (degrees + 1.0);

@@ -19,7 +19,8 @@ const TIMES: LikelihoodRow = LikelihoodRow {
     size: Size::One,
     bounds: &[SiteBound::Exact],
     log_concave: true,
-    mean: f64::exp,
+    points: false,
+    mean: |_, eta, _| eta.exp(),
     log_density: |p, eta, y, event| {
         let shape = p[0];
         let log = log_ratio(shape, y) - eta;

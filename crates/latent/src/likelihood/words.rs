@@ -18,7 +18,8 @@ impl fmt::Display for Likelihood {
         let mut fields: Vec<String> = (self.parameters().iter().zip(&values))
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
-        fields.extend(self.categories().map(|k| format!("{CATEGORIES}={k}")));
+        let categories = self.categories().or(self.levels());
+        fields.extend(categories.map(|k| format!("{CATEGORIES}={k}")));
         match fields.as_slice() {
             [] => Ok(()),
             fields => write!(f, "({})", fields.join(", ")),
@@ -38,7 +39,7 @@ impl Serialize for Likelihood {
         let mut fields: Map<String, Value> = (self.parameters().iter().zip(self.values()))
             .map(|(name, value)| ((*name).to_owned(), value.into()))
             .collect();
-        if let Some(categories) = self.categories() {
+        if let Some(categories) = self.categories().or(self.levels()) {
             fields.insert(CATEGORIES.to_owned(), categories.into());
         }
         if fields.is_empty() {
@@ -67,14 +68,23 @@ impl<'de> Deserialize<'de> for Likelihood {
                 .ok_or_else(|| D::Error::missing_field(key))?;
             f64::deserialize(value).map_err(D::Error::custom)
         };
+        let likelihood = match likelihood.response() {
+            Response::Category | Response::Level => {
+                let categories = number(CATEGORIES)? as usize;
+                if likelihood
+                    .most_levels()
+                    .is_some_and(|most| categories > most)
+                {
+                    return Err(D::Error::custom("the likelihood has too many levels"));
+                }
+                likelihood.with_categories(categories)
+            }
+            _ => likelihood,
+        };
         let names = likelihood.parameters().iter();
         let values = names
             .map(|name| number(name))
             .collect::<Result<Vec<_>, _>>()?;
-        let likelihood = likelihood.with_values(&values);
-        Ok(match likelihood.response() {
-            Response::Category => likelihood.with_categories(number(CATEGORIES)? as usize),
-            _ => likelihood,
-        })
+        Ok(likelihood.with_values(&values))
     }
 }

@@ -7,7 +7,7 @@ use jensen_math::vmath;
 use super::Likelihood;
 use super::row::{Fitted, Form, LikelihoodRow, ODDS, Response, Size};
 use crate::site::SiteBound;
-use crate::site::expectation::Potential;
+use crate::site::expectation::{Exponential, Potential};
 
 /// The Poisson part has the mean (1 + odds) · exposure · e^η, so the mean of all counts is exposure · e^η, as for the
 /// other count likelihoods.
@@ -22,7 +22,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     size: Size::Exposure,
     bounds: &[SiteBound::Exact],
     log_concave: false,
-    mean: f64::exp,
+    points: false,
+    mean: |_, eta, exposure| exposure * eta.exp(),
     log_density: |p, eta, y, size| {
         let rate = (1.0 + p[0]) * size * eta.exp();
         let left = p[0].ln_1p();
@@ -68,12 +69,13 @@ impl Potential for Inflated {
     #[inline(always)]
     fn at<V: F64x8>(&self, eta: V) -> (V, V, V) {
         let log = eta + V::splat(self.rate.ln());
+        let c = V::splat(self.c);
+        if self.y > 0.0 {
+            let y = V::splat(self.y);
+            return (c - y * log, -y, V::zero());
+        }
         // At which no count has any probability, and products with it are finite.
         let mean = vmath::exp(log).min(V::splat(1e100));
-        let (y, c) = (V::splat(self.y), V::splat(self.c));
-        if self.y > 0.0 {
-            return (mean - y * log + c, mean - y, mean);
-        }
         // With p = e^(−μ)/(odds + e^(−μ)) the derivatives are pμ and pμ(1 − (1−p)μ).
         let odds = V::splat(self.odds);
         let none = vmath::exp(-mean);
@@ -82,6 +84,11 @@ impl Potential for Inflated {
         let slope = p * mean;
         let rest = odds / all * mean;
         (c - vmath::log(all), slope, slope * (V::splat(1.0) - rest))
+    }
+
+    fn exponentials(&self) -> [Exponential; 2] {
+        let rate = if self.y > 0.0 { self.rate } else { 0.0 };
+        [Exponential { rate, slope: 1.0 }, Exponential::default()]
     }
 
     /// The logarithm's argument is zero where μ = −log odds ± iπ. The Poisson part is an entire function.

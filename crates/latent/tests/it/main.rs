@@ -7,6 +7,7 @@ mod given;
 mod inducing;
 mod integrate;
 mod joint;
+mod likelihoods;
 mod mesh;
 mod moments;
 mod prior;

@@ -25,7 +25,7 @@ fn distributions_are_sums_of_densities() {
             let p = |y: f64| likelihood.log_density(eta, y, size).exp();
             let f = |y: f64| likelihood.distribution(eta, y, size);
             match likelihood.response() {
-                Response::Count | Response::Trials => {
+                Response::Count | Response::Trials | Response::Level => {
                     let mut sum = 0.0;
                     for y in 0..=7 {
                         sum += p(f64::from(y));
@@ -67,7 +67,7 @@ fn predictive_distributions_are_averages() {
             let predictive = Predictive::new(likelihood, mean, sd, size);
             for p in [0.05, 0.5, 0.95] {
                 let y = predictive.quantile(p);
-                let points = 20_000;
+                let points = 4000;
                 let step = 14.0 / f64::from(points);
                 let brute: f64 = (0..points)
                     .map(|i| {
@@ -82,9 +82,10 @@ fn predictive_distributions_are_averages() {
                     "{likelihood} {mean} {sd} {size}: {found} {brute}"
                 );
                 match likelihood.response() {
-                    Response::Count | Response::Trials => {
+                    Response::Count | Response::Trials | Response::Level => {
                         assert!(found >= p && predictive.distribution(y - 1.0) < p);
                     }
+                    Response::NonNegative if y == 0.0 => assert!(found >= p),
                     _ => assert!((found - p).abs() < 1e-7, "{likelihood} {found} {p}"),
                 }
             }

@@ -61,7 +61,9 @@ pub fn response(likelihood: Likelihood, i: usize) -> f64 {
         Response::Binary => f64::from(u > 0.4),
         Response::Trials => (5.0 * u).floor(),
         Response::Positive => 0.2 + 2.0 * u,
+        Response::NonNegative => (3.0 * u - 1.0).max(0.0),
         Response::Share => 0.05 + 0.9 * u,
+        Response::Level => (2.9 * u).floor(),
         Response::Category => ((i * 5) % (categories + 4) % categories) as f64,
     }
 }
