@@ -1,6 +1,6 @@
 //! Fits of tables with hyperparameters that are fixed, learnt or integrated over.
 
-use jensen_latent::prior::InducingError;
+use jensen_latent::prior::{InducingError, Rows};
 use jensen_latent::{
     Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Prior, Range, Settings,
     Tightness, integrate, misplacement, tightness,
@@ -124,7 +124,12 @@ pub fn fit_table(
         learnt.tightness = tightness(&at_end, &learnt.fit, &learning.settings)?;
         learnt.plain = compare(model, &at_end, &learnt.fit)?;
         let assembled = model.assembled();
-        learnt.inducing = assembled.inducing_error(&learnt.theta, &at_end.design, &learnt.fit)?;
+        let rows = Rows {
+            alpha: &learnt.fit.alpha,
+            lambda: &learnt.fit.lambda,
+            variance: &learnt.fit.predictor_variance,
+        };
+        learnt.inducing = assembled.inducing_error(&learnt.theta, &at_end.design, rows)?;
     }
     Ok(learnt)
 }

@@ -25,7 +25,7 @@ use super::states::States;
 use super::term::{Body, Builder, Building};
 use super::terms::Known;
 use super::times::Variable;
-use crate::{Dense, Design, Error, Fit, Prior, Query};
+use crate::{Dense, Design, Error, Prior, Query};
 
 enum Kind {
     Process {
@@ -422,7 +422,7 @@ impl Assembled {
         &self,
         theta: &[f64],
         design: &Design,
-        fit: &Fit,
+        fit: inducing::Rows<'_>,
     ) -> Result<Option<InducingError>, Error> {
         match &self.kind {
             Kind::Stack { stack, .. } => stack.inducing_error(theta, design, fit),

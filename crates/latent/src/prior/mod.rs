@@ -72,7 +72,7 @@ pub use distribution::Distribution;
 pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
-pub use inducing::{Inducing, InducingError, InducingPoints};
+pub use inducing::{Inducing, InducingError, InducingPoints, Rows};
 pub use inputs::{Covariate, Index, Inputs, Source, Units};
 pub use kernel::Shape;
 pub use mesh::{Discretisation, Mesh};

@@ -10,7 +10,7 @@ use super::setting::{self, Setting};
 use super::spectral::Spectral;
 use crate::linear::design::to_dense;
 use crate::{
-    Covariance, CovarianceSensitivity, Dense, Design, Error, Fit, Parameter, Precision, Prior,
+    Covariance, CovarianceSensitivity, Dense, Design, Error, Parameter, Precision, Prior,
     Sensitivity, Sparse, Structure,
 };
 
@@ -278,7 +278,7 @@ impl Stack {
         &self,
         theta: &[f64],
         design: &Design,
-        fit: &Fit,
+        fit: inducing::Rows<'_>,
     ) -> Result<Option<InducingError>, Error> {
         let Design::Projected(w, _) = design else {
             return Ok(None);

