@@ -1,6 +1,8 @@
 //! Figures of latent fields: lines with bands, heat maps of grids, and graphs of neighbouring regions.
 
-use jensen_latent::prior::{Basis, Graph, Index, InducingPoints, Mesh, Piece, Reader, Tensor};
+use jensen_latent::prior::{
+    Basis, Covariate, Graph, Index, InducingPoints, Mesh, Piece, Reader, Tensor,
+};
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
 
 use super::posterior::moments as of_mixture;
@@ -35,16 +37,16 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
                 _ => format!("{}, category {}", piece.name, copy + 1),
             };
             match &piece.reader {
-                Reader::Inputs(columns) if columns.len() == 1 => {
-                    drawn.extend(inputs(model, known, &columns[0].column, copy));
-                }
-                Reader::Basis(Basis {
+                Reader::Inputs(columns)
+                | Reader::Basis(Basis {
                     inputs: columns, ..
                 })
                 | Reader::Inducing(InducingPoints {
                     inputs: columns, ..
-                }) if columns.len() == 1 => {
-                    drawn.extend(inputs(model, known, &columns[0].column, copy));
+                }) => {
+                    if let Some(column) = Covariate::only_column(columns) {
+                        drawn.extend(inputs(model, known, column, copy));
+                    }
                 }
                 Reader::At(Index::Cells { lattice, .. }) => {
                     let cells = |values: &[f64]| -> Vec<f64> {

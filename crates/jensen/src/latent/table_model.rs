@@ -2,8 +2,9 @@
 
 use jensen_data::{Cells, Table};
 use jensen_latent::prior::{
-    Assembled, Basis, Fresh, Graph, Index, InducingPoints, Piece, Reader, Replicated, Setting,
-    Spec, assemble, named_columns, replicate_covariance, replicate_design, replicate_query,
+    Assembled, Basis, Covariate, Fresh, Graph, Index, InducingPoints, Piece, Reader, Replicated,
+    Setting, Spec, assemble, named_columns, replicate_covariance, replicate_design,
+    replicate_query,
 };
 use jensen_latent::{
     Dense, Design, LatentModel, Likelihood, Observations, Parameter, Prior, PriorDensity, Query,
@@ -29,7 +30,7 @@ const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
 /// The measured number of matrices with the shape of the design that a fit with inducing points keeps in memory at the same
 /// time. The index is 1 if hyperparameters are learnt.
-const DESIGNS: [u64; 2] = [2, 6];
+const DESIGNS: [u64; 2] = [6, 8];
 
 /// The observations in several rows of a table, in the units of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -226,10 +227,10 @@ impl TableModel {
         let follows = |piece: &Piece| match &piece.reader {
             _ if !piece.is_plain() => false,
             Reader::Common => true,
-            Reader::Inputs(columns) => columns.len() == 1 && columns[0].column == *name,
-            Reader::Basis(Basis { inputs, .. })
+            Reader::Inputs(inputs)
+            | Reader::Basis(Basis { inputs, .. })
             | Reader::Inducing(InducingPoints { inputs, .. }) => {
-                inputs.len() == 1 && inputs[0].column == *name
+                Covariate::only_column(inputs) == Some(name)
             }
             Reader::At(Index::Line { column, .. }) => column == name,
             Reader::At(Index::Times(times)) => times.column == *name,
@@ -514,18 +515,19 @@ fn inputs(
     let mut inputs = Vec::new();
     for piece in assembled.pieces().iter().filter(|p| p.is_plain()) {
         let column = match &piece.reader {
-            Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
-            Reader::Basis(Basis { inputs, .. })
-            | Reader::Inducing(InducingPoints { inputs, .. })
-                if inputs.len() == 1 =>
-            {
-                &inputs[0].column
+            Reader::Inputs(inputs)
+            | Reader::Basis(Basis { inputs, .. })
+            | Reader::Inducing(InducingPoints { inputs, .. }) => {
+                match Covariate::only_column(inputs) {
+                    Some(column) => column,
+                    None => continue,
+                }
             }
-            Reader::At(Index::Line { column, .. }) => column,
+            Reader::At(Index::Line { column, .. }) => column.as_str(),
             Reader::At(Index::Times(times)) => &times.column,
             _ => continue,
         };
-        inputs.push((column.clone(), observed(table, column, rows)?));
+        inputs.push((column.to_owned(), observed(table, column, rows)?));
     }
     Ok(inputs)
 }

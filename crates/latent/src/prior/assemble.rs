@@ -513,8 +513,9 @@ impl Assembled {
         }
         let mut out: Vec<&Covariate> = Vec::new();
         for own in self.pieces.iter().flat_map(of_piece) {
-            let is_same =
-                |other: &&Covariate| (&other.column, &other.level) == (&own.column, &own.level);
+            let is_same = |other: &&Covariate| {
+                (&other.column, &other.level, other.wave) == (&own.column, &own.level, own.wave)
+            };
             if !out.iter().any(is_same) {
                 out.push(own);
             }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::inputs::{Covariate, Inputs, check, fill};
-use super::kernel::Shape;
+use super::inputs::{Covariate, Inputs, Wave, check, fill};
+use super::kernel::{KernelRow, Shape};
 use super::setting::Setting;
 use super::spec::SpecError;
 use super::term::Builder;
@@ -157,6 +157,56 @@ impl Builder<'_, '_> {
             Ok(plain)
         })
         .collect()
+    }
+
+    /// Returns the lengthscales of a kernel on these inputs, and replaces the inputs of a periodic kernel by their points on
+    /// circles. A lengthscale on circles of radius 1 starts at 1.
+    pub(super) fn scales(
+        &self,
+        inputs: &mut Vec<Covariate>,
+        row: &KernelRow,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Setting>, SpecError> {
+        let known = self.known;
+        let period = match (known.one("period")?, row.periodic) {
+            (None, false) => return self.lengthscales(inputs, row.shape, notes),
+            (None, true) => {
+                let message = format!(
+                    "the kernel `{}` needs a period, as in `period=12`",
+                    row.name
+                );
+                return Err(known.error(&known.call.name.span, message));
+            }
+            (Some(word), false) => {
+                let message = format!("the kernel `{}` has no period", row.name);
+                return Err(known.error(&word.span, message));
+            }
+            (Some(word), true) => match known.number(word)? {
+                period if period > 0.0 => period,
+                _ => return Err(known.error(&word.span, "`period` must be positive")),
+            },
+        };
+        if let (true, Some(span)) = (known.flag("ard"), known.call.positional.get(1)) {
+            let message = "a periodic kernel has one lengthscale; write a product of `gp(periodic, …)` for several";
+            return Err(known.error(&span.span, message));
+        }
+        *inputs = (inputs.drain(..))
+            .flat_map(|input| {
+                [Wave::Sine(period), Wave::Cosine(period)].map(|wave| Covariate {
+                    wave: Some(wave),
+                    ..input.clone()
+                })
+            })
+            .collect();
+        match row.stationary {
+            true => known.settings(
+                "lengthscale",
+                std::slice::from_ref(&self.label),
+                &[Some(1.0)],
+                &[1.0],
+            ),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// Returns the lengthscales of a stationary kernel on these inputs. The starting values depend on the spread of the

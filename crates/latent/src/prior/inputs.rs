@@ -494,6 +494,28 @@ pub struct Covariate {
     pub centre: f64,
     /// The amount by which the column changes when the covariate changes by 1.
     pub scale: f64,
+    /// The wave of the column that is the covariate, or `None` for the column itself.
+    pub wave: Option<Wave>,
+}
+
+/// A wave of a column x with a period, in the units of the column. Both waves together are a point on a circle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wave {
+    /// sin(2πx/period).
+    Sine(f64),
+    /// cos(2πx/period).
+    Cosine(f64),
+}
+
+impl Wave {
+    fn at(self, x: f64) -> f64 {
+        // The remainder keeps the digits of large values, such as years.
+        let angle = |period: f64| std::f64::consts::TAU * (x % period) / period;
+        match self {
+            Self::Sine(period) => angle(period).sin(),
+            Self::Cosine(period) => angle(period).cos(),
+        }
+    }
 }
 
 impl Covariate {
@@ -503,6 +525,7 @@ impl Covariate {
             level: None,
             centre: 0.0,
             scale: 1.0,
+            wave: None,
         }
     }
 
@@ -553,6 +576,10 @@ impl Covariate {
     }
 
     fn values<'a>(&self, source: &'a dyn Source, rows: &[usize]) -> Result<Cow<'a, [f64]>, String> {
+        if let Some(wave) = self.wave {
+            let numbers = source.numbers(&self.column)?;
+            return Ok(numbers.iter().map(|x| wave.at(*x)).collect());
+        }
         let Some(level) = &self.level else {
             return source.numbers(&self.column);
         };
@@ -562,10 +589,21 @@ impl Covariate {
         Ok(words.iter().map(indicator).collect())
     }
 
+    /// Returns the column of all covariates in a list, or `None` if they belong to several columns.
+    pub fn only_column(list: &[Self]) -> Option<&str> {
+        let first = list.first()?;
+        let same = list.iter().all(|own| own.column == first.column);
+        same.then_some(first.column.as_str())
+    }
+
     /// Returns the name of the covariate, such as `altitude` or `town[Bonn]`.
     pub fn name(&self) -> String {
         match &self.level {
-            None => self.column.clone(),
+            None => match self.wave {
+                None => self.column.clone(),
+                Some(Wave::Sine(_)) => format!("sin({})", self.column),
+                Some(Wave::Cosine(_)) => format!("cos({})", self.column),
+            },
             Some(level) => format!("{}[{level}]", self.column),
         }
     }

@@ -39,16 +39,25 @@ pub struct KernelRow {
     pub name: &'static str,
     /// Whether the shape has lengthscales.
     pub stationary: bool,
+    /// Whether the inputs are the points of a circle, one for each value of a column modulo a period.
+    pub periodic: bool,
 }
 
 impl Shape {
     /// The shapes that a specification can contain in `gp(…)`.
-    pub const TABLE: [KernelRow; 6] = {
+    pub const TABLE: [KernelRow; 8] = {
         const fn row(shape: Shape, name: &'static str, stationary: bool) -> KernelRow {
             KernelRow {
                 shape,
                 name,
                 stationary,
+                periodic: false,
+            }
+        }
+        const fn periodic(row: KernelRow) -> KernelRow {
+            KernelRow {
+                periodic: true,
+                ..row
             }
         }
         [
@@ -58,6 +67,9 @@ impl Shape {
             row(Shape::Matern52, "matern52", true),
             row(Shape::Linear, "linear", false),
             row(Shape::Constant, "constant", false),
+            // On a circle, `rbf` is exp(−2 sin²(πd/period)/ℓ²) (MacKay 1998), and `linear` is cos(2πd/period).
+            periodic(row(Shape::Rbf, "periodic", true)),
+            periodic(row(Shape::Linear, "cosine", false)),
         ]
     };
 

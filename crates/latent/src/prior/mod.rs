@@ -73,7 +73,7 @@ pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
 pub use inducing::{Inducing, InducingError, InducingPoints, Rows};
-pub use inputs::{Covariate, Index, Inputs, Source, Units};
+pub use inputs::{Covariate, Index, Inputs, Source, Units, Wave};
 pub use kernel::Shape;
 pub use mesh::{Discretisation, Mesh};
 pub use pin::Pin;

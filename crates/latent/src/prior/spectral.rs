@@ -227,7 +227,7 @@ impl Builder<'_, '_> {
     pub(super) fn hsgp(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
         let known = self.known;
         let at_call = |message: String| known.error(&known.call.name.span, message);
-        let row = self.kernel(|row| count_for(row.shape, 1.0, 1.0).is_some())?;
+        let row = self.kernel(|row| !row.periodic && count_for(row.shape, 1.0, 1.0).is_some())?;
         let mut inputs = self.inputs(notes)?;
         let dimensions = inputs.len();
         if dimensions > 3 {

@@ -267,7 +267,7 @@ impl Builder<'_, '_> {
             }
         }
         let variance = self.variance()?;
-        let lengthscales = self.lengthscales(&mut inputs, row.shape, notes)?;
+        let lengthscales = self.scales(&mut inputs, row, notes)?;
         let reader = match row.shape {
             Shape::Constant => Reader::Common,
             _ => Reader::Inputs(inputs),

@@ -115,12 +115,12 @@ const EVERY: [&str; 1] = ["by"];
 pub const TERMS: [Term; 16] = [
     Term {
         name: "gp",
-        usage: "gp(KERNEL[, ard][, on=COLUMNS][, lengthscale=ℓ][, variance=v])",
-        meaning: "Gaussian process; KERNEL is rbf, matern12, matern32, matern52, linear or constant. The \
-                  lengthscale starts at the root of the summed variances of the columns, or with `ard` (one \
+        usage: "gp(KERNEL[, ard][, on=COLUMNS][, period=p][, lengthscale=ℓ][, variance=v])",
+        meaning: "Gaussian process; KERNEL is rbf, matern12, matern32, matern52, linear, constant, or with a \
+                  period periodic or cosine. The lengthscale starts at the root of the summed variances of the columns, or with `ard` (one \
                   per column) at each column's standard deviation times the root of their number; the variance \
                   starts at 1 and is 1 in the later factors of a product.",
-        keys: &["on"],
+        keys: &["on", "period"],
         flags: &["ard"],
         parameters: &[length("lengthscale", 1.0), VARIANCE],
     },
@@ -136,10 +136,10 @@ pub const TERMS: [Term; 16] = [
     },
     Term {
         name: "svgp",
-        usage: "svgp(KERNEL[, ard][, on=COLUMNS][, inducing=m][, lengthscale=ℓ][, variance=v])",
+        usage: "svgp(KERNEL[, ard][, on=COLUMNS][, inducing=m][, period=p][, lengthscale=ℓ][, variance=v])",
         meaning: "Gaussian process on any number of columns by m inducing points, for many rows; KERNEL is rbf, \
-                  matern12, matern32 or matern52. The points are 300 rows by default.",
-        keys: &["on", "inducing"],
+                  matern12, matern32, matern52 or periodic. The points are 300 rows by default.",
+        keys: &["on", "inducing", "period"],
         flags: &["ard"],
         parameters: &[length("lengthscale", 1.0), VARIANCE],
     },

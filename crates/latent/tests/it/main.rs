@@ -10,6 +10,7 @@ mod joint;
 mod likelihoods;
 mod mesh;
 mod moments;
+mod periodic;
 mod prior;
 mod quantiles;
 mod solvers;

@@ -88,7 +88,7 @@ impl Builder<'_, '_> {
         let row = self.kernel(|row| row.stationary)?;
         let mut inputs = self.inputs(notes)?;
         let mut settings = vec![self.setting("variance", None)?];
-        settings.extend(self.lengthscales(&mut inputs, row.shape, notes)?);
+        settings.extend(self.scales(&mut inputs, row, notes)?);
         let points = matrix(&inputs, self.source, self.rows).map_err(at_call)?;
         let most = match known.one("inducing")? {
             None => USUAL,
