@@ -56,8 +56,8 @@ impl Window {
         if window.crosses() {
             return fail("has sides that cross; list its vertices in order along its border");
         }
-        // A negation, so that an area of NaN is refused.
-        if !(window.area() > ROUNDING * side * side) {
+        let area = window.area();
+        if area.is_nan() || area <= ROUNDING * side * side {
             return fail("has no area");
         }
         Ok(window)
@@ -119,7 +119,8 @@ impl Window {
     pub fn cells(&self, length: f64) -> Result<Vec<Cell>, Error> {
         let (low, high) = bounds(&self.vertices);
         let counts = [0, 1].map(|k| ((high[k] - low[k]) / length).ceil().max(1.0));
-        if !(counts[0] * counts[1] <= MOST) {
+        let count = counts[0] * counts[1];
+        if count.is_nan() || count > MOST {
             return Err(Error::setting(format!(
                 "--cell {length}: the window has more than {MOST} cells; use longer ones"
             )));
