@@ -16,6 +16,8 @@
 //! | `plain` | the comparison of a fit with a plain model |
 //! | `posterior` | the posterior of a fit: a mixture over hyperparameters |
 //! | `outcome` | predictions of observations: means, intervals, scores |
+//! | `points` | [`fit_points`]: log-Gaussian Cox processes of point patterns |
+//! | `window` | [`Window`]: the polygon of a point pattern, divided into cells |
 //! | `analysis` | [`fit_analysis`]: factor analysis of tables |
 //! | `stored` | [`StoredPosterior`]: a fit as stored in a file |
 //! | `summary` | [`LatentSummary`]: the contents of `fit.json` |
@@ -30,6 +32,7 @@ mod learn;
 mod maps;
 mod outcome;
 mod plain;
+mod points;
 mod posterior;
 mod predictions;
 mod report_page;
@@ -40,6 +43,7 @@ mod summary;
 mod table_model;
 mod units;
 mod view;
+mod window;
 
 pub use jensen_latent::*;
 
@@ -52,6 +56,7 @@ pub use job::{LatentJob, fit_latent, fit_latent_in_memory};
 pub use learn::{Hyperposterior, Learning, Learnt, fit_table};
 pub use outcome::{Bin, PredictedRows, fitted, outcome};
 pub use plain::Comparison;
+pub use points::{Intensity, PointPattern, PointsSummary, fit_points, intensity_table};
 pub use posterior::{Known, Part, posterior_at};
 pub use predictions::predictions;
 pub use report_page::{Curve, Page, report_page};
@@ -61,6 +66,7 @@ pub use stored::{StoredPoint, StoredPosterior};
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};
 pub use table_model::{ObservedRows, TableModel};
 pub use view::Files;
+pub use window::{Cell, Location, Window};
 
 /// Returns the digest of `bytes`. The digest is part of the identity of a run.
 pub fn digest(bytes: &[u8]) -> String {

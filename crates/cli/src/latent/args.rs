@@ -10,6 +10,8 @@ use jensen::latent::LatentRequest;
 pub enum LatentCommand {
     /// Fit a latent Gaussian model to a table
     Fit(Box<FitArgs>),
+    /// Fit the intensity of points in a window: a log-Gaussian Cox process
+    Points(PointsArgs),
     /// Predict the rows of another table with a stored fit
     Predict(PredictArgs),
 }
@@ -73,6 +75,56 @@ pub struct FitArgs {
     /// Print no progress, warnings or table
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+}
+
+const POINTS_EXAMPLES: &str = "\
+Examples:
+  jensen latent points trees.csv --on east,north --window plot.csv --intensity trees-map.csv
+  jensen latent points fires.csv --on x,y --window area.csv --covariates heights.csv \\
+      --prior 'intercept() + fixed(height) + mesh(spde, on=(x, y))' --out fires
+
+The log intensity is the sum of the prior's terms and the logarithm of the mean intensity. The posterior of a fit with --out is
+read by `jensen latent predict`: --at needs the coordinates and the covariates, and the columns area and log_mean of the fit.
+
+--intensity writes the number of points per unit of area in each cell of the window: the posterior mean, and the 5 % and 95 %
+quantiles.";
+
+/// Fits the intensity of points.
+#[derive(Args)]
+#[command(after_help = POINTS_EXAMPLES)]
+pub struct PointsArgs {
+    /// The locations of the points: a table with two columns of coordinates
+    pub points: PathBuf,
+    /// The columns of coordinates, in the same unit
+    #[arg(long, value_name = "X,Y", value_delimiter = ',', required = true)]
+    pub on: Vec<String>,
+    /// The vertices of the polygon in which all points were observed, in order [default: a rectangle around the points]
+    #[arg(long, value_name = "FILE")]
+    pub window: Option<PathBuf>,
+    /// Covariates at other locations, such as the cells of a raster; a point has those of the nearest location
+    #[arg(long, value_name = "FILE")]
+    pub covariates: Option<PathBuf>,
+    /// Prior of the log intensity relative to its mean, as for `latent fit` [default: an intercept and a field on a mesh]
+    #[arg(long, value_name = "SPEC")]
+    pub prior: Option<String>,
+    /// Longest side of the cells over which the intensity is integrated [default: 2500 cells]
+    #[arg(long, value_name = "LENGTH", value_parser = jensen::job::words::positive)]
+    pub cell: Option<f64>,
+    /// Write the intensity in each cell to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub intensity: Option<PathBuf>,
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Print fit.json, with the quantities of the window, to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Print no progress, warnings or table
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
+    pub threads: Option<usize>,
 }
 
 const PREDICT_EXAMPLES: &str = "\

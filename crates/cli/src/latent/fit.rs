@@ -55,7 +55,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
 }
 
 #[derive(Default)]
-struct Line {
+pub(super) struct Line {
     bound: Option<f64>,
     gap: Option<f64>,
 }
@@ -82,7 +82,7 @@ impl Describe for Line {
 /// The number of rows of the table that is printed. The file `fit.json` contains all rows.
 const ROWS: usize = 20;
 
-fn table(summary: &LatentSummary) -> String {
+pub(super) fn table(summary: &LatentSummary) -> String {
     let mut text = String::new();
     for parameter in summary.parameters.iter().take(ROWS) {
         text += &format!(

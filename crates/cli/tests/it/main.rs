@@ -17,6 +17,7 @@ mod labellings;
 mod latent;
 mod latent_bad_data;
 mod latent_levels;
+mod latent_points;
 mod newcomer;
 mod points;
 mod regress;

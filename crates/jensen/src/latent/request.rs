@@ -185,7 +185,8 @@ pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
     if let Some(word) = call.positional.first() {
         return fail(format!("unexpected `{}`", word.text));
     }
-    let is_parameter = |key: &str| !(is_column(key) || levels.is_some() && key == LEVELS);
+    let is_levels = |key: &str| levels.is_some() && key == LEVELS;
+    let is_parameter = |key: &str| !is_column(key) && !is_levels(key);
     for named in call.named.iter().filter(|n| is_parameter(&n.key.text)) {
         let Some(at) = names.iter().position(|n| *n == named.key.text) else {
             return fail(match names {

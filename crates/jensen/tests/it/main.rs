@@ -13,6 +13,8 @@ mod mixing;
 mod mixture_files;
 mod own_family;
 mod pipeline;
+#[cfg(feature = "latent")]
+mod points;
 mod records;
 mod regress;
 mod regress_effects;

@@ -213,9 +213,9 @@ fn recovers(likelihood: Likelihood, n: usize, size: f64, draw: impl Fn(f64, &mut
         "{likelihood} {}",
         learned.status
     );
-    for k in 0..2 {
+    for (k, value) in truth.iter().enumerate() {
         let (mean, sd) = (learned.fit.mean[k], learned.fit.variance[k].sqrt());
-        let off = (mean - truth[k]) / sd;
+        let off = (mean - value) / sd;
         assert!(off.abs() < 3.0, "{likelihood} {k}: {mean} ± {sd}");
     }
     let found = integrate(&prior, &model, &settings, &mut learned, &control)
