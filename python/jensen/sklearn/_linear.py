@@ -130,8 +130,9 @@ class BayesianLogistic(Classes, _Linear):
     Parameters
     ----------
     prior_variance : float or None
-        Prior variance of the coefficients, as for ``BayesianLinear``. The default of 1 corresponds to ``C=1`` of
-        scikit-learn's ``LogisticRegression`` with standardised columns. With None, the fit integrates over it.
+        Prior variance of the coefficients, as for ``BayesianLinear``. The default of 6.25, a standard deviation of 2.5,
+        is that of rstanarm and of ``fixed`` in ``jensen latent fit``. 1 corresponds to ``C=1`` of scikit-learn's
+        ``LogisticRegression`` with standardised columns. With None, the fit integrates over it.
     link : {"logit", "probit"}
         Link function for two classes.
     bound : str, optional
@@ -152,7 +153,7 @@ class BayesianLogistic(Classes, _Linear):
         As for ``BayesianLinear``.
     """
 
-    prior_variance: float | None = 1.0
+    prior_variance: float | None = 6.25
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

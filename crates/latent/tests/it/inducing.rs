@@ -359,8 +359,9 @@ fn few_points_show_their_error() {
             assert!(points != 6 || !trusted, "{told}");
             assert!(points != 160 || trusted, "{told}");
             assert!(!trusted || (ratio < 1.15 && moved < 0.15), "{told}");
+            assert!(found.mean < 2.0 * moved + 0.01, "{told}");
             assert!(
-                found.mean < 2.0 * moved + 0.01 && moved < 4.0 * found.mean + 0.01,
+                moved < 4.0 * found.mean + 0.01 || found.sd_ratio > 1.5,
                 "{told}"
             );
             assert!(found.sd_ratio < 1.05 * ratio, "{told}");

@@ -7,7 +7,8 @@
 //! `−rᵀ(R + Λ⁻¹)⁻¹Λ⁻¹α`.
 //!
 //! In a simulation of 2 000 rows in five columns, with 50 to 600 inducing points, the estimated mean differences are .4 to
-//! 1.1 times the exact ones, and those of 300 or more points are .8 to 1.1 times the exact ones.
+//! 1.1 times the exact ones, and those of 300 or more points are .8 to 1.1 times the exact ones. With a handful of points the
+//! mean differences are too small, but standard deviations then fall by far more than a tenth.
 
 use std::ops::Range;
 
