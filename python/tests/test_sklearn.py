@@ -292,6 +292,20 @@ def test_topics_predict_as_well_as_scikit_learn(corpus):
     assert sorted(distances.argmin(axis=1)) == [0, 1, 2, 3] and distances.min(axis=1).max() < 0.1
 
 
+def test_inducing_points_approach_the_process():
+    rng = np.random.default_rng(3)
+    X, new = rng.uniform(0, 6, (300, 2)), rng.uniform(0, 6, (50, 2))
+    y = np.sin(X[:, 0]) * np.cos(X[:, 1]) + rng.normal(0, 0.1, 300)
+    dense, sparse = (
+        GaussianProcessRegressor(kernel, hyperparameters="point").fit(X, y)
+        for kernel in ("gp(rbf) + intercept()", "svgp(rbf, inducing=100) + intercept()")
+    )
+    assert dense.trusted_ and sparse.trusted_
+    (mean, sd), (own_mean, own_sd) = (model.predict(new, return_std=True) for model in (dense, sparse))
+    assert np.abs((own_mean - mean) / sd).max() < 0.3
+    assert np.abs(own_sd / sd - 1).max() < 0.1
+
+
 def test_a_hierarchical_dirichlet_process_finds_the_number_of_topics():
     rng = np.random.default_rng(1)
     counts = np.zeros((500, 60))

@@ -36,13 +36,15 @@ class GaussianProcessClassifier(Classes, _GaussianProcess):
     """Gaussian process classification with a Bernoulli, probit or multinomial likelihood, as in ``jensen latent fit``.
 
     The approximate posterior is the Gaussian that maximises a lower bound on the log marginal likelihood. A fit is
-    trusted if checks show that the bound is tight and at its maximum. Time grows with the cube of the number of rows.
+    trusted if checks show that the bound is tight and at its maximum. Time grows with the cube of the number of rows,
+    unless the process has inducing points.
 
     Parameters
     ----------
     kernel : str or Kernel
         The prior: the name of a kernel (``"matern52"``), a specification in the notation of the command
-        (``"gp(rbf, ard) + gp(linear)"``), or an object such as ``RBF(2.0) * Linear()``.
+        (``"gp(rbf, ard) + gp(linear)"``), or an object such as ``RBF(2.0) * Linear()``. For many rows,
+        ``"svgp(rbf, ard, inducing=200)"`` has inducing points.
     link : {"logit", "probit"}
         Link function for two classes. More than two classes have multinomial logits.
     bound : str, optional
