@@ -101,7 +101,7 @@ pub struct PointsArgs {
     /// The vertices of the polygon in which all points were observed, in order [default: a rectangle around the points]
     #[arg(long, value_name = "FILE")]
     pub window: Option<PathBuf>,
-    /// Covariates at other locations, such as the cells of a raster; a point has those of the nearest location
+    /// Covariates at other locations, such as the cells of a raster; a point has the values of the nearest one
     #[arg(long, value_name = "FILE")]
     pub covariates: Option<PathBuf>,
     /// Prior of the log intensity relative to its mean, as for `latent fit` [default: an intercept and a field on a mesh]

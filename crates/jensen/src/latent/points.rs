@@ -139,7 +139,7 @@ impl PointPattern {
             let far = |p: &Location| covariates.nearest(*p).1;
             let farthest = at.iter().map(far).fold(0.0, f64::max);
             notes.push(format!(
-                "the covariates {} of a point are those of the nearest of {} locations, up to {farthest:.3} away",
+                "a point has the covariates {} of the nearest of {} locations, up to {farthest:.3} away",
                 covariates.names.join(", "),
                 covariates.locations.len()
             ));

@@ -659,7 +659,7 @@ fn responses(
     Ok((numbers.collect(), Some(levels)))
 }
 
-/// Returns the levels of a response from the lowest to the highest: those that were given, or the numbers that occur.
+/// Returns the levels of a response from the lowest to the highest: the given levels, or the numbers in the column.
 fn ordered(
     table: &Table,
     name: &str,
