@@ -423,6 +423,7 @@ const LATENT: [Layer; 10] = [
             "loo",
             "marginal",
             "modes",
+            "normality",
             "predict",
             "readout",
             "rules",

@@ -24,6 +24,7 @@
 //! | `readout` | latent variables in other units and from other origins |
 //! | `loo` | the prediction of each observation from the others |
 //! | `tightness` | the distance of the bound from the expectation that it replaces |
+//! | `normality` | the distance of the posterior from its best normal approximation |
 //! | `factors` | factor analysis with missing entries |
 //! | `linear` | four regimes of linear algebra under one interface |
 //! | `matrix` | plain dense and sparse matrices |
@@ -56,6 +57,7 @@ mod marginal;
 mod matrix;
 mod model;
 mod modes;
+mod normality;
 mod predict;
 pub mod prior;
 mod readout;
@@ -78,6 +80,7 @@ pub use loo::leave_one_out;
 pub use marginal::{Marginal, mixture_quantile};
 pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};
+pub use normality::{Normality, normality};
 pub use predict::{draw, predict};
 pub use readout::{Move, Readout, read};
 pub use rules::points;

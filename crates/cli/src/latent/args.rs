@@ -122,8 +122,14 @@ pub struct PointsArgs {
     /// Print no progress, warnings or table
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+    /// Largest number of wall-clock seconds
+    #[arg(long, value_name = "S", value_parser = jensen::job::words::positive, help_heading = "Budget")]
+    pub max_seconds: Option<f64>,
+    /// Seed of the joint draws behind the interval of the number of points [default: 0]
+    #[arg(long, value_name = "S", help_heading = "Budget")]
+    pub seed: Option<u64>,
     /// Threads [default: all of the machine]
-    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count, help_heading = "Budget")]
     pub threads: Option<usize>,
 }
 

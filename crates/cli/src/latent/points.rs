@@ -29,6 +29,8 @@ pub fn run(args: &PointsArgs) -> CommandResult {
     let flags = LatentRequest {
         prior: args.prior.clone(),
         threads: args.threads,
+        max_seconds: args.max_seconds,
+        seed: args.seed,
         ..LatentRequest::default()
     };
     let length = args.cell.unwrap_or_else(|| pattern.length());

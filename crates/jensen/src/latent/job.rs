@@ -2,7 +2,9 @@
 
 use jensen_data::Table;
 use jensen_math::simd::Simd;
-use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Progress, Record, Status};
+use jensen_run::{
+    Budget, Clock, Control, Identity, Observer, Outcome, Progress, Reason, Record, Status,
+};
 use serde_json::json;
 
 use super::files::{COMMAND, DATA};
@@ -29,17 +31,34 @@ pub struct LatentJob<'a> {
     bytes: u64,
     data_hash: String,
     build_seconds: f64,
+    check: Check<'a>,
 }
+
+/// A further check of a fit by its caller, which returns a reason not to trust it.
+pub(super) type Check<'a> =
+    &'a dyn Fn(&TableModel, &StoredPosterior) -> Result<Option<Reason>, Error>;
 
 /// Fits a latent Gaussian model to a table and calls `then` with the result.
 ///
 /// # Errors
 /// Fails if the request is invalid or does not match the table. Also returns the errors of [`carry_out`].
 pub fn fit_latent<T>(
+    run: LatentRun,
+    data: &LatentData,
+    files: &PriorFiles,
+    around: Around<'_>,
+    then: impl FnOnce(Done<LatentJob<'_>>) -> T,
+) -> Result<T, Error> {
+    fit_and_check(run, data, files, around, &|_, _| Ok(None), then)
+}
+
+/// Does what [`fit_latent`] does. The verdict on the fit includes the result of `check`.
+pub(super) fn fit_and_check<T>(
     mut run: LatentRun,
     data: &LatentData,
     files: &PriorFiles,
     around: Around<'_>,
+    check: Check<'_>,
     then: impl FnOnce(Done<LatentJob<'_>>) -> T,
 ) -> Result<T, Error> {
     run.flags.check()?;
@@ -56,6 +75,7 @@ pub fn fit_latent<T>(
         model: &model,
         data_hash,
         build_seconds: around.clock.seconds() - begun,
+        check,
     };
     carry_out(job, around).map(then)
 }
@@ -88,6 +108,7 @@ pub fn fit_latent_in_memory<T>(
         model: &model,
         data_hash: String::new(),
         build_seconds: around.clock.seconds() - begun,
+        check: &|_, _| Ok(None),
     };
     let around = Around {
         results: ResultFolder::None,
@@ -232,7 +253,19 @@ impl Job for LatentJob<'_> {
     }
 
     fn evidence(&self, made: &Finished<Self>) -> Evidence {
-        evidence(&self.shown(made))
+        let mut evidence = evidence(&self.shown(made));
+        let stored = StoredPosterior::new(&made.output.0);
+        let found = (self.check)(self.model, &stored).unwrap_or_else(|error| {
+            let told = format!("a check of the fit failed: {error}");
+            Some(Reason::new(
+                told,
+                "Change the settings that the error names.",
+            ))
+        });
+        found
+            .into_iter()
+            .for_each(|reason| evidence.against.against(reason));
+        evidence
     }
 
     fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> LatentSummary {

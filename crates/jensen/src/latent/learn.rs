@@ -2,8 +2,8 @@
 
 use jensen_latent::prior::{InducingError, Rows};
 use jensen_latent::{
-    Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Prior, Range, Settings,
-    Tightness, integrate, misplacement, tightness,
+    Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Normality, Point, Prior, Range,
+    Settings, Tightness, integrate, misplacement, normality, tightness,
 };
 use jensen_run::{Control, Identity, Status};
 
@@ -58,6 +58,9 @@ pub struct Learnt {
     pub kept: Option<Kept>,
     /// The tightness of the bound. The tightness is `None` if the fit maximised an exact expectation in closed form.
     pub tightness: Option<Tightness>,
+    /// The distance of the posterior at the mode of the hyperparameters from its normal approximation, or `None` if it
+    /// cannot be measured.
+    pub normality: Option<Normality>,
     /// The shift that the bound causes in each free hyperparameter, in posterior standard deviations. The list is empty
     /// if no hyperparameter is learnt or if the bound is exact.
     pub misplaced: Vec<f64>,
@@ -111,6 +114,7 @@ pub fn fit_table(
             hyper: None,
             kept: None,
             tightness: None,
+            normality: None,
             misplaced: Vec::new(),
             plain: None,
             inducing: None,
@@ -122,6 +126,7 @@ pub fn fit_table(
     if control.clock.seconds() - began < left && !learnt.status.is_from_outside() {
         let at_end = model.model(&learnt.theta, learnt.likelihood)?;
         learnt.tightness = tightness(&at_end, &learnt.fit, &learning.settings)?;
+        learnt.normality = normality(&at_end, &learnt.fit)?;
         learnt.plain = compare(model, &at_end, &learnt.fit)?;
         let assembled = model.assembled();
         let rows = Rows {
@@ -206,6 +211,7 @@ fn learn_table(
         hyper,
         kept,
         tightness: None,
+        normality: None,
         misplaced: misplaced.unwrap_or_default(),
         plain: None,
         inducing: None,

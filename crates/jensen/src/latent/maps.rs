@@ -1,7 +1,7 @@
 //! Figures of latent fields: lines with bands, heat maps of grids, and graphs of neighbouring regions.
 
 use jensen_latent::prior::{
-    Basis, Covariate, Graph, Index, InducingPoints, Mesh, Piece, Reader, Tensor,
+    Basis, Covariate, Graph, Index, InducingPoints, Mesh, Piece, Reader, Repeats, Tensor,
 };
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
 
@@ -13,6 +13,9 @@ use super::{Known, TableModel};
 const BAND: f64 = 1.96;
 
 const BARS: usize = 80;
+
+/// Number of copies of a term that are drawn.
+const MOST_COPIES: usize = 24;
 
 pub(super) type Drawn = (Figure, String);
 
@@ -30,81 +33,114 @@ pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]
     let times = model.likelihood().predictors();
     let mut drawn = Vec::new();
     for piece in model.assembled().pieces() {
+        let copies = piece.repeats.as_ref().map_or(1, Repeats::count);
         for copy in 0..times {
             let (mean, sd) = moments(known, piece, times, copy);
             let title = match times {
                 1 => piece.name.clone(),
                 _ => format!("{}, category {}", piece.name, copy + 1),
             };
-            match &piece.reader {
-                Reader::Inputs(columns)
-                | Reader::Basis(Basis {
-                    inputs: columns, ..
-                })
-                | Reader::Inducing(InducingPoints {
-                    inputs: columns, ..
-                }) => {
-                    if let Some(column) = Covariate::only_column(columns) {
-                        drawn.extend(inputs(model, known, column, copy));
+            let nodes = mean.len() / copies;
+            for number in 0..copies.min(MOST_COPIES) {
+                let own = number * nodes..(number + 1) * nodes;
+                let title = match &piece.repeats {
+                    None => title.clone(),
+                    Some(repeats) => {
+                        format!("{title}, {} = {}", repeats.column(), repeats.label(number))
                     }
-                }
-                Reader::At(Index::Cells { lattice, .. }) => {
-                    let cells = |values: &[f64]| -> Vec<f64> {
-                        // The heat map draws its first row at the bottom.
-                        (0..lattice.rows)
-                            .rev()
-                            .flat_map(|r| (0..lattice.columns).map(move |c| (r, c)))
-                            .map(|(r, c)| lattice.node(r, c).map_or(f64::NAN, |node| values[node]))
-                            .collect()
-                    };
-                    for (what, values) in [("mean", &mean), ("standard deviation", &sd)] {
-                        drawn.push(grid(
-                            &title,
-                            what,
-                            cells(values),
-                            lattice.rows,
-                            lattice.columns,
-                        ));
-                    }
-                }
-                Reader::At(Index::Line {
-                    column, from, step, ..
-                }) => {
-                    let x = (0..mean.len()).map(|i| from + step * i as f64).collect();
-                    drawn.push(line(&title, column, x, &mean, &sd));
-                }
-                Reader::At(Index::Times(times)) => {
-                    let x = times.nodes.clone();
-                    drawn.push(line(&title, &times.column, x, &mean, &sd));
-                }
-                Reader::At(Index::Regions { nodes, .. }) => {
-                    drawn.extend(regions(
-                        &title,
-                        piece,
-                        &mean[..*nodes],
-                        &sd[..*nodes],
-                        graphs,
-                    ));
-                }
-                Reader::At(Index::Rows { nodes }) => {
-                    let on_graph = regions(&title, piece, &mean[..*nodes], &sd[..*nodes], graphs);
-                    if on_graph.is_empty() {
-                        let x = (0..*nodes).map(|i| (i + 1) as f64).collect();
-                        drawn.push(line(&title, "row", x, &mean, &sd));
-                    } else {
-                        drawn.extend(on_graph);
-                    }
-                }
-                Reader::Mesh(mesh) => {
-                    drawn.extend(mesh_maps(&title, mesh, &mean, &sd));
-                }
-                Reader::Tensor(tensor) => drawn.push(tensor_map(&title, tensor, &mean)),
-                Reader::At(Index::Groups { .. }) | Reader::Covariates(_) => {
-                    drawn.push(bars(&title, &labels(piece), &mean, &sd));
-                }
-                _ => {}
+                };
+                let moments = (&mean[own.clone()], &sd[own]);
+                drawn.extend(of_copy(
+                    model,
+                    known,
+                    graphs,
+                    piece,
+                    (copy, &title),
+                    moments,
+                ));
             }
         }
+    }
+    drawn
+}
+
+/// Draws one copy of a part of the prior.
+fn of_copy(
+    model: &TableModel,
+    known: &Known,
+    graphs: &[(String, Graph)],
+    piece: &Piece,
+    (copy, title): (usize, &str),
+    (mean, sd): (&[f64], &[f64]),
+) -> Vec<Drawn> {
+    let mut drawn = Vec::new();
+    match &piece.reader {
+        Reader::Inputs(columns)
+        | Reader::Basis(Basis {
+            inputs: columns, ..
+        })
+        | Reader::Inducing(InducingPoints {
+            inputs: columns, ..
+        }) => {
+            if let Some(column) = Covariate::only_column(columns) {
+                drawn.extend(inputs(model, known, column, copy));
+            }
+        }
+        Reader::At(Index::Cells { lattice, .. }) => {
+            let cells = |values: &[f64]| -> Vec<f64> {
+                // The heat map draws its first row at the bottom.
+                (0..lattice.rows)
+                    .rev()
+                    .flat_map(|r| (0..lattice.columns).map(move |c| (r, c)))
+                    .map(|(r, c)| lattice.node(r, c).map_or(f64::NAN, |node| values[node]))
+                    .collect()
+            };
+            for (what, values) in [("mean", &mean), ("standard deviation", &sd)] {
+                drawn.push(grid(
+                    &title,
+                    what,
+                    cells(values),
+                    lattice.rows,
+                    lattice.columns,
+                ));
+            }
+        }
+        Reader::At(Index::Line {
+            column, from, step, ..
+        }) => {
+            let x = (0..mean.len()).map(|i| from + step * i as f64).collect();
+            drawn.push(line(&title, column, x, &mean, &sd));
+        }
+        Reader::At(Index::Times(times)) => {
+            let x = times.nodes.clone();
+            drawn.push(line(&title, &times.column, x, &mean, &sd));
+        }
+        Reader::At(Index::Regions { nodes, .. }) => {
+            drawn.extend(regions(
+                &title,
+                piece,
+                &mean[..*nodes],
+                &sd[..*nodes],
+                graphs,
+            ));
+        }
+        Reader::At(Index::Rows { nodes }) => {
+            let on_graph = regions(&title, piece, &mean[..*nodes], &sd[..*nodes], graphs);
+            if on_graph.is_empty() {
+                let x = (0..*nodes).map(|i| (i + 1) as f64).collect();
+                drawn.push(line(&title, "row", x, &mean, &sd));
+            } else {
+                drawn.extend(on_graph);
+            }
+        }
+        Reader::Mesh(mesh) => {
+            drawn.extend(mesh_maps(&title, mesh, &mean, &sd));
+        }
+        Reader::Tensor(tensor) => drawn.push(tensor_map(&title, tensor, &mean)),
+        Reader::At(Index::Groups { .. }) | Reader::Covariates(_) => {
+            drawn.push(bars(&title, &labels(piece), &mean, &sd));
+        }
+        _ => {}
     }
     drawn
 }

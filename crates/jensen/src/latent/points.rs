@@ -6,17 +6,20 @@
 //! logarithm of the mean intensity. The latent field is therefore relative to it, and the fit does not depend on the unit
 //! of the coordinates.
 
+use std::cell::Cell;
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use jensen_data::table_csv::quoted;
 use jensen_data::{Bytes, Table};
+use jensen_run::Reason;
 use serde::Serialize;
 
-use super::window::{Cell, Location, Window};
+use super::job::fit_and_check;
+use super::window::{Cell as Tile, Location, Window};
 use super::{
     LatentData, LatentRequest, LatentRun, LatentSummary, PriorFiles, StoredPosterior, TableModel,
-    draws_at, fit_latent, outcome, posterior_at,
+    draws_at, outcome, posterior_at,
 };
 use crate::Error;
 use crate::job::Around;
@@ -58,7 +61,7 @@ struct Covariates {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Intensity {
     /// The cell.
-    pub cell: Cell,
+    pub cell: Tile,
     /// The posterior mean of the number of points per unit of area.
     pub mean: f64,
     /// The 5 % and 95 % posterior quantiles.
@@ -167,7 +170,7 @@ impl PointPattern {
     }
 
     /// Writes a table with the points, if `points`, and the cells.
-    fn table(&self, cells: &[Cell], points: bool) -> String {
+    fn table(&self, cells: &[Tile], points: bool) -> String {
         let mut names: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let own = self.covariates.iter().flat_map(|c| &c.names);
         names.extend(own.map(String::as_str));
@@ -265,7 +268,7 @@ fn locations(table: &Table, columns: &[String; 2]) -> Result<Vec<Location>, Erro
 /// cell. The settings contain the prior of the logarithm of the relative intensity.
 ///
 /// # Errors
-/// Fails if the settings are invalid or name columns that the tables lack. Also returns the errors of [`fit_latent`].
+/// Fails if the settings are invalid or name columns that the tables lack. Also returns the errors of [`fit_latent`](super::fit_latent).
 pub fn fit_points(
     flags: LatentRequest,
     pattern: &PointPattern,
@@ -292,19 +295,38 @@ pub fn fit_points(
         files: std::collections::BTreeMap::new(),
         flags: flags.clone(),
     };
-    let (stored, fit, folder) = fit_latent(run, &data, &files, around, |done| {
+    let table = data.table()?;
+    let first = pattern.points.len();
+    let rows: Vec<usize> = (first..first + cells.len()).collect();
+    let finer = pattern.window.cells(0.5 * length)?;
+    let finer = Table::parse(pattern.table(&finer, false).as_bytes(), &data.name)?;
+    let all: Vec<usize> = (0..finer.rows()).collect();
+    let means = |model: &TableModel, stored: &StoredPosterior, table: &Table, rows: &[usize]| {
+        let (parts, seen) = posterior_at(model, stored, table, rows, &files)?;
+        Ok::<_, Error>(outcome(model, &parts, &seen))
+    };
+    let total = |means: &[Vec<f64>]| means.iter().map(|mean| mean[0]).sum::<f64>();
+    let integral_error = Cell::new(f64::NAN);
+    let check = |model: &TableModel, stored: &StoredPosterior| {
+        let there = total(&means(model, stored, &finer, &all)?.mean);
+        let error = (there - total(&means(model, stored, &table, &rows)?.mean)).abs();
+        integral_error.set(error);
+        Ok((!is_integrated(error, first)).then(|| {
+            Reason::new(
+                format!(
+                    "the integral of the intensity is inaccurate: shorter cells change the expected number of points by \
+                     {error:.2}"
+                ),
+                format!("Use shorter cells (--cell {:.3}).", 0.5 * length),
+            )
+        }))
+    };
+    let (stored, fit, folder) = fit_and_check(run, &data, &files, around, &check, |done| {
         let stored = StoredPosterior::new(&done.made.output.0);
         (stored, done.summary, done.folder)
     })?;
-    let table = data.table()?;
     let model = TableModel::new(&flags.request(), &table, &files)?;
-    let means = |table: &Table, rows: &[usize]| -> Result<_, Error> {
-        let (parts, seen) = posterior_at(&model, &stored, table, rows, &files)?;
-        Ok(outcome(&model, &parts, &seen))
-    };
-    let first = pattern.points.len();
-    let rows: Vec<usize> = (first..first + cells.len()).collect();
-    let found = means(&table, &rows)?;
+    let found = means(&model, &stored, &table, &rows)?;
     let intensities = cells.iter().enumerate().map(|(i, cell)| {
         let (low, high) = found.interval[i];
         Intensity {
@@ -314,12 +336,7 @@ pub fn fit_points(
         }
     });
     let intensities: Vec<Intensity> = intensities.collect();
-    let total = |means: &[Vec<f64>]| means.iter().map(|mean| mean[0]).sum::<f64>();
     let expected = total(&found.mean);
-    let finer = pattern.window.cells(0.5 * length)?;
-    let finer = Table::parse(pattern.table(&finer, false).as_bytes(), &data.name)?;
-    let all: Vec<usize> = (0..finer.rows()).collect();
-    let integral_error = (total(&means(&finer, &all)?.mean) - expected).abs();
     let draws = (PREDICTORS / rows.len()).clamp(100, DRAWS);
     let seed = flags.seed.unwrap_or(0);
     let drawn = draws_at(&model, &stored, &table, &rows, &files, (draws, seed))?;
@@ -333,35 +350,24 @@ pub fn fit_points(
         .collect();
     sums.sort_by(f64::total_cmp);
     let quantile = |p: f64| sums[((draws as f64 * p) as usize).min(draws - 1)];
-    let mut summary = PointsSummary {
+    let summary = PointsSummary {
         fit,
         points: first,
         area: pattern.window.area(),
         cells: cells.len(),
         expected,
         expected_interval: (quantile(0.05), quantile(0.95)),
-        integral_error,
+        integral_error: integral_error.get(),
         remarks: pattern.notes.clone(),
     };
-    if !summary.is_integrated() {
-        let reason = format!(
-            "the integral of the intensity is inaccurate: shorter cells change the expected number of points by \
-             {integral_error:.2}. Use shorter cells (--cell {:.3}).",
-            0.5 * length
-        );
-        summary.fit.judgement.trusted = false;
-        summary.fit.judgement.warnings.insert(0, reason);
-    }
     Ok((summary, folder, intensities))
 }
 
-impl PointsSummary {
-    /// Returns whether the error of the integral is small compared with the uncertainty of the number of points. It is if
-    /// it is below a tenth of the standard deviation √n, which moves the level of the intensity by a tenth of its own
-    /// standard deviation.
-    pub fn is_integrated(&self) -> bool {
-        self.integral_error <= 0.1 * (self.points as f64).sqrt()
-    }
+/// Returns whether the error of the integral is small compared with the uncertainty of the number of points. It is if it is
+/// below a tenth of the standard deviation √n, which moves the level of the intensity by a tenth of its own standard
+/// deviation.
+fn is_integrated(error: f64, points: usize) -> bool {
+    error <= 0.1 * (points as f64).sqrt()
 }
 
 /// Writes the intensity in each cell as CSV.

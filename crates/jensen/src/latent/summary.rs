@@ -1,8 +1,8 @@
 //! The contents of `fit.json` for a latent Gaussian model.
 
 use jensen_data::ParameterSummary;
-use jensen_latent::prior::{Covariate, Index, Piece, Reader};
-use jensen_latent::{Kept, Marginal, Settings, Tightness};
+use jensen_latent::prior::{Covariate, Index, Piece, Reader, Repeats};
+use jensen_latent::{Kept, Marginal, Normality, Settings, Tightness};
 use jensen_run::{Reason, Status};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -111,6 +111,15 @@ pub struct LatentSummary {
     /// exact expectation.
     #[serde(default)]
     pub sd_ratio: Option<f64>,
+    /// The largest difference of a mean of a latent variable or linear predictor from that of the exact posterior at the
+    /// mode of the hyperparameters, in standard deviations and beyond the error of the draws that measure it. The value is
+    /// `null` if it was not measured.
+    #[serde(default)]
+    pub exact_shift: Option<f64>,
+    /// The largest ratio between a standard deviation of the exact posterior and that of the fit, or its reciprocal if that
+    /// is larger, measured in the same way.
+    #[serde(default)]
+    pub exact_sd_ratio: Option<f64>,
     /// The logarithm of the integral of exp(bound) over the hyperparameters, or `null` if the fit did not integrate
     /// over them.
     #[serde(default)]
@@ -151,28 +160,44 @@ fn row(name: String, parts: &[Part], at: usize) -> ParameterSummary {
 }
 
 pub(super) fn labels(piece: &Piece) -> Vec<String> {
-    let nodes = node_labels(piece);
+    let one = node_labels(piece);
+    let nodes: Vec<String> = match &piece.repeats {
+        None => one,
+        Some(repeats) => (0..repeats.count())
+            .flat_map(|copy| {
+                let value = repeats.label(copy);
+                one.iter()
+                    .map(move |node| within(node, &value))
+                    .collect::<Vec<_>>()
+            })
+            .collect(),
+    };
     if piece.is_plain() {
         return nodes;
     }
     let both = |node: &String| -> Vec<String> {
-        let open = match node.strip_suffix(']') {
-            Some(open) => format!("{open},"),
-            None => format!("{node}["),
-        };
         let factors = piece.factors.iter();
         factors
             .map(|factor| {
                 let name = factor.as_ref().map_or("1".to_owned(), Covariate::name);
-                format!("{open}{name}]")
+                within(node, &name)
             })
             .collect()
     };
     nodes.iter().flat_map(both).collect()
 }
 
+/// Adds an index to a label: `name[node]` becomes `name[node,index]`.
+fn within(label: &str, index: &str) -> String {
+    match label.strip_suffix(']') {
+        Some(open) => format!("{open},{index}]"),
+        None => format!("{label}[{index}]"),
+    }
+}
+
+/// Returns the labels of the nodes of one copy.
 fn node_labels(piece: &Piece) -> Vec<String> {
-    let count = piece.nodes();
+    let count = piece.nodes() / piece.repeats.as_ref().map_or(1, Repeats::count);
     let numbered = || {
         (1..=count)
             .map(|i| format!("{}[{i}]", piece.name))
@@ -286,6 +311,20 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
         ));
     }
     reasons
+}
+
+/// Returns the reason to distrust a normal approximation of a posterior that is not normal.
+fn skewed(made: &Made<'_>) -> Option<Reason> {
+    let found = made.learnt.normality.filter(Normality::is_far)?;
+    Some(Reason::new(
+        format!(
+            "the posterior is not normal: exact means differ by up to {:.2} standard deviations, and exact standard deviations \
+             by a factor of up to {:.2}",
+            found.shift, found.sd_ratio
+        ),
+        "Add rows, give the effects narrower priors, or sample the model as a Stan program (`jensen fit`, or `jensen regress` \
+         for a formula).",
+    ))
 }
 
 fn behind(made: &Made<'_>) -> Option<Reason> {
@@ -466,6 +505,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
         .chain(truncated(made))
         .chain(coarse(made))
         .chain(sparse(made))
+        .chain(skewed(made))
         .chain(behind(made))
         .for_each(|reason| evidence.against.against(reason));
     evidence
@@ -545,6 +585,8 @@ pub fn summary(made: &Made<'_>, judgement: Judgement) -> LatentSummary {
         slack: tightness.map(|t| t.slack),
         slack_error: tightness.map(|t| t.error),
         sd_ratio: tightness.map(|t| t.sd_ratio),
+        exact_shift: learnt.normality.map(|n| n.shift),
+        exact_sd_ratio: learnt.normality.map(|n| n.sd_ratio),
         evidence: (learnt.hyper.as_ref()).map(|hyper| model.bound_outside(hyper.evidence)),
         evidence_error: learnt.hyper.as_ref().map(|hyper| hyper.error),
         plain: learnt.plain.clone(),

@@ -225,7 +225,7 @@ impl TableModel {
     pub fn only_input(&self) -> Option<(&str, &[f64])> {
         let (name, values) = self.inputs.first()?;
         let follows = |piece: &Piece| match &piece.reader {
-            _ if !piece.is_plain() => false,
+            _ if !piece.is_plain() || piece.repeats.is_some() => false,
             Reader::Common => true,
             Reader::Inputs(inputs)
             | Reader::Basis(Basis { inputs, .. })

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::by;
+use super::copied;
 use super::correlated::{Derived, LevelAtZero};
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
@@ -261,6 +262,7 @@ fn scaled(term: Vec<Building>) -> Vec<Building> {
                     name: format!("{}.by", building.piece.name),
                     reader: Reader::Inputs(vec![covariate.clone()]),
                     factors: by::plain(),
+                    repeats: None,
                     latents: 0..0,
                 },
                 body: Body::Kernel {
@@ -405,7 +407,8 @@ impl Assembled {
         let each = self.pieces.iter().zip(stack.split(theta)?);
         each.filter_map(|(piece, (part, own))| match (&piece.reader, part) {
             (Reader::Mesh(mesh), Block::Field(field)) => {
-                let found = field.discretisation(mesh, own);
+                let (single, own) = copied::single(field, own);
+                let found = single.discretisation(mesh, own);
                 Some(found.map(|found| (piece.name.as_str(), found)))
             }
             _ => None,
@@ -732,7 +735,7 @@ pub fn named_columns(spec: &Spec) -> Vec<String> {
         let columns = call
             .named
             .iter()
-            .filter(|n| ["on", "by"].contains(&n.key.text.as_str()));
+            .filter(|n| ["on", "by", "replicate", "group"].contains(&n.key.text.as_str()));
         let mut names: Vec<String> = columns
             .flat_map(|n| n.values.iter().map(|w| w.text.clone()))
             .collect();

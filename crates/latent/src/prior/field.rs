@@ -13,6 +13,7 @@
 //! | Ornstein–Uhlenbeck | AR(1) in continuous time | ρ, variance | none |
 //! | correlated effects of groups | I ⊗ Σ⁻¹ | variances, partial correlations | none |
 //! | tensor product of B-splines | τ₁ I⊗P₁ + τ₂ P₂⊗I | precisions τ₁, τ₂ | level, both slopes and their product |
+//! | copies | G ⊗ Q, G the precision of an autoregression or I | those of Q, correlation of copies | that of Q in each copy |
 //! | SPDE on a grid or a mesh | t (κ²C + R) C⁻¹ (κ²C + R), κ = √8/range, t = 1/(4πκ² variance); C = I on a grid | range, variance | none |
 //!
 //! Nodes without neighbours are independent with distribution N(0, 1/τ), because the Laplacian does not determine their
@@ -21,6 +22,7 @@
 
 use std::sync::Arc;
 
+use super::copied::Copied;
 use super::distribution::Distribution;
 use super::graph::{Graph, Lattice};
 use super::ornstein;
@@ -58,6 +60,8 @@ pub(super) enum FieldKind {
         nodes: f64,
         eigenvalues: Option<Vec<f64>>,
     },
+    /// Copies of a field, whose precision is a Kronecker product.
+    Copied(Box<Copied>),
 }
 
 const SHORT_WALK: usize = 100;
@@ -471,13 +475,11 @@ impl Field {
     }
 
     pub(super) fn hides_determinant(&self) -> bool {
-        matches!(
-            self.family,
-            FieldKind::Spde {
-                eigenvalues: None,
-                ..
-            }
-        )
+        match &self.family {
+            FieldKind::Spde { eigenvalues, .. } => eigenvalues.is_none(),
+            FieldKind::Copied(copied) => copied.one.hides_determinant(),
+            _ => false,
+        }
     }
 
     /// Returns whether the field's determinant is that of a product of conditional densities. For such a field, the
@@ -490,7 +492,7 @@ impl Field {
         &mut self.settings
     }
 
-    fn coefficients(&self, values: &[f64]) -> Coefficients {
+    pub(super) fn coefficients(&self, values: &[f64]) -> Coefficients {
         let constant = self.constant;
         match &self.family {
             FieldKind::Scaled { rank, .. } => {
@@ -549,7 +551,9 @@ impl Field {
                     )),
                 }
             }
-            FieldKind::Ornstein { .. } => unreachable!("its precision is not a sum of terms"),
+            FieldKind::Ornstein { .. } | FieldKind::Copied(_) => {
+                unreachable!("its precision is not a sum of terms")
+            }
             FieldKind::Correlated { groups, size } => {
                 super::correlated::coefficients(*groups, *size, values)
             }
@@ -562,18 +566,100 @@ impl Field {
         }
     }
 
+    /// Returns the entries of the precision at the values of all hyperparameters, and its log determinant if there is a
+    /// formula for it.
+    pub(super) fn entries(&self, values: &[f64]) -> (Vec<f64>, Option<f64>) {
+        match &self.family {
+            FieldKind::Ornstein { gaps } => {
+                let entries = ornstein::entries(gaps, values[0], values[1]);
+                (entries.value, Some(entries.log_determinant.0))
+            }
+            FieldKind::Copied(copied) => copied.entries(values, self.constant),
+            _ => {
+                let coefficients = self.coefficients(values);
+                let mut out = vec![0.0; self.pattern.len()];
+                for (c, term) in coefficients.value.iter().zip(&self.terms) {
+                    for (q, s) in out.iter_mut().zip(term) {
+                        *q += c * s;
+                    }
+                }
+                (out, coefficients.log_determinant.map(|(value, _)| value))
+            }
+        }
+    }
+
+    /// Returns the derivatives of a function of the precision with respect to all hyperparameters, from its derivatives
+    /// with respect to the entries and to the log determinant.
+    pub(super) fn slopes(&self, values: &[f64], by_entry: &[f64], by_log: f64) -> Vec<f64> {
+        let through = |term: &Vec<f64>| -> f64 {
+            let products: Vec<f64> = term.iter().zip(by_entry).map(|(s, g)| s * g).collect();
+            jensen_math::sum::pairwise_sum(&products)
+        };
+        match &self.family {
+            FieldKind::Ornstein { gaps } => {
+                let entries = ornstein::entries(gaps, values[0], values[1]);
+                let each = entries.slope.iter().zip(entries.log_determinant.1);
+                each.map(|(slope, own)| through(slope) + by_log * own)
+                    .collect()
+            }
+            FieldKind::Copied(copied) => copied.slopes(values, by_entry, by_log),
+            _ => {
+                let coefficients = self.coefficients(values);
+                let by_term: Vec<f64> = self.terms.iter().map(through).collect();
+                let slopes = coefficients.slope.iter().enumerate();
+                slopes
+                    .map(|(p, slope)| {
+                        let through: f64 = slope.iter().zip(&by_term).map(|(c, g)| c * g).sum();
+                        let determinant = match &coefficients.log_determinant {
+                            Some((_, slopes)) => by_log * slopes[p],
+                            None => 0.0,
+                        };
+                        through + determinant
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    /// Returns the field of copies, whose entries and determinant the copies compute.
+    pub(super) fn of_copies(
+        copied: Copied,
+        pattern: Sparse,
+        settings: Vec<Setting>,
+        null_space: Option<Dense>,
+    ) -> Self {
+        Self {
+            family: FieldKind::Copied(Box::new(copied)),
+            settings,
+            pattern,
+            terms: Vec::new(),
+            null_space,
+            constant: 0.0,
+        }
+    }
+
+    pub(super) fn copies(&self) -> Option<&Copied> {
+        match &self.family {
+            FieldKind::Copied(copied) => Some(copied),
+            _ => None,
+        }
+    }
+
     /// Constrains flat directions. For each of them, 1 is added to the diagonal of the structure matrix at one of
     /// `nodes`. The columns of `keep` are the combinations of the null columns that remain flat. `log_determinant` is
     /// the amount by which the constraints change the logarithm of the product of the structure matrix's non-zero
     /// eigenvalues.
     pub(super) fn hold(&mut self, nodes: &[usize], keep: &Dense, log_determinant: f64) {
         // The last term of BYM2 is the structure matrix of its intrinsic part. A tensor product may use either term.
-        if let Some(structure) = self.terms.last_mut() {
-            for node in nodes {
-                if let Ok(at) = self.pattern.col(*node).0.binary_search(node) {
-                    structure[self.pattern.col_start[*node] + at] += 1.0;
-                }
-            }
+        let pattern = &self.pattern;
+        let entries = nodes.iter().filter_map(|node| {
+            let found = pattern.col(*node).0.binary_search(node);
+            found.ok().map(|at| pattern.col_start[*node] + at)
+        });
+        if let FieldKind::Copied(copied) = &mut self.family {
+            copied.hold(entries);
+        } else if let Some(structure) = self.terms.last_mut() {
+            entries.for_each(|at| structure[at] += 1.0);
         }
         match &mut self.family {
             FieldKind::Scaled { rank, .. } => *rank += nodes.len() as f64,
@@ -598,6 +684,7 @@ impl Field {
     /// Panics if the field is not a Markov process in continuous time.
     pub(super) fn bridge(&self, values: &[f64], distances: [Option<f64>; 2]) -> Bridge {
         match &self.family {
+            FieldKind::Copied(copied) => copied.one.bridge(values, distances),
             FieldKind::Ornstein { .. } => ornstein::bridge(values[0], values[1], distances),
             FieldKind::Scaled {
                 walk: Some(Walk { order: 1, .. }),
@@ -744,20 +831,10 @@ impl Prior for Field {
                 "the share `phi` of `bym2` is 1 up to rounding".to_owned(),
             ));
         }
-        let mut matrix = self.pattern.clone();
-        let log_determinant = if let FieldKind::Ornstein { gaps } = &self.family {
-            let entries = ornstein::entries(gaps, values[0], values[1]);
-            matrix.value = entries.value;
-            Some(entries.log_determinant.0)
-        } else {
-            let coefficients = self.coefficients(&values);
-            matrix.value.fill(0.0);
-            for (c, term) in coefficients.value.iter().zip(&self.terms) {
-                for (q, s) in matrix.value.iter_mut().zip(term) {
-                    *q += c * s;
-                }
-            }
-            coefficients.log_determinant.map(|(value, _)| value)
+        let (value, log_determinant) = self.entries(&values);
+        let matrix = Sparse {
+            value,
+            ..self.pattern.clone()
         };
         Ok(Structure {
             mean: vec![0.0; self.len()],
@@ -781,33 +858,7 @@ impl Prior for Field {
         let Ok(values) = setting::values(&self.settings, theta) else {
             return failed();
         };
-        let through = |term: &Vec<f64>| -> f64 {
-            let products: Vec<f64> = term.iter().zip(value).map(|(s, g)| s * g).collect();
-            jensen_math::sum::pairwise_sum(&products)
-        };
-        if let FieldKind::Ornstein { gaps } = &self.family {
-            let entries = ornstein::entries(gaps, values[0], values[1]);
-            let each = entries.slope.iter().zip(entries.log_determinant.1);
-            let all: Vec<f64> = each
-                .map(|(slope, by_log)| through(slope) + log_determinant * by_log)
-                .collect();
-            return setting::free_only(&self.settings, &all);
-        }
-        let coefficients = self.coefficients(&values);
-        let by_term: Vec<f64> = self.terms.iter().map(through).collect();
-        let all: Vec<f64> = coefficients
-            .slope
-            .iter()
-            .enumerate()
-            .map(|(p, slope)| {
-                let through: f64 = slope.iter().zip(&by_term).map(|(c, g)| c * g).sum();
-                let determinant = match &coefficients.log_determinant {
-                    Some((_, slopes)) => log_determinant * slopes[p],
-                    None => 0.0,
-                };
-                through + determinant
-            })
-            .collect();
+        let all = self.slopes(&values, value, *log_determinant);
         setting::free_only(&self.settings, &all)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::basis::Basis;
 use super::by::{self, Factors};
+use super::copied::Repeats;
 use super::inducing::InducingPoints;
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use super::mesh::Mesh;
@@ -51,6 +52,8 @@ pub struct Piece {
     pub reader: Reader,
     /// The factors that multiply a node's variables, with one variable per factor. Without `by=`, the only factor is 1.
     pub factors: Factors,
+    /// The copies of the part for the values of a column, or `None` if there is only one.
+    pub repeats: Option<Repeats>,
     /// The range of the part's latent variables. The range is empty if the part is a term of a process.
     pub latents: std::ops::Range<usize>,
 }
@@ -61,7 +64,7 @@ impl Piece {
         self.factors.iter().all(Option::is_none)
     }
 
-    /// Returns the number of nodes.
+    /// Returns the number of nodes of all copies.
     pub fn nodes(&self) -> usize {
         self.latents.len() / self.factors.len()
     }
@@ -127,7 +130,7 @@ pub(super) struct Rows {
 pub(super) type Law<'a> = &'a dyn Fn(usize, [Option<f64>; 2]) -> Bridge;
 
 /// How the rows refer to the nodes of a piece.
-enum Columns {
+pub(super) enum Columns {
     Index(Vec<Result<usize, usize>>),
     Between(Vec<(usize, f64)>),
     Bridged(Bridged),
@@ -136,7 +139,25 @@ enum Columns {
 }
 
 impl Columns {
+    /// Returns how the rows refer to the nodes of all copies of a piece.
     fn of(
+        number: usize,
+        piece: &Piece,
+        source: &dyn Source,
+        rows: &[usize],
+        law: Option<Law<'_>>,
+    ) -> Result<Self, String> {
+        let single = |rows: &[usize]| Self::of_one(number, piece, source, rows, law);
+        match &piece.repeats {
+            None => single(rows),
+            Some(repeats) => {
+                let nodes = piece.nodes() / repeats.count();
+                repeats.columns(nodes, source, rows, &single)
+            }
+        }
+    }
+
+    fn of_one(
         number: usize,
         piece: &Piece,
         source: &dyn Source,

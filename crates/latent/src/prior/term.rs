@@ -152,9 +152,15 @@ impl Builder<'_, '_> {
                 (Reader::At(index), Body::Field(field.named(&self.label)))
             }
         };
+        let repeats = self.repeats()?;
+        let body = match &repeats {
+            None => body,
+            Some(repeats) => self.copies(repeats, body)?,
+        };
         Ok(Building {
             piece: Piece {
                 name: self.label,
+                repeats,
                 reader,
                 factors: self.by,
                 latents: 0..0,

@@ -109,7 +109,16 @@ const COR: Hyper = Hyper {
 };
 const LINE: &[&str] = &["on", "from", "to", "step"];
 
-const EVERY: [&str; 1] = ["by"];
+const EVERY: [&str; 3] = ["by", "replicate", "group"];
+
+/// The correlation of neighbouring copies of a field.
+const GROUP_RHO: Hyper = Hyper {
+    name: "group_rho",
+    ..RHO
+};
+
+/// The hyperparameters of every term with copies.
+const SHARED: [Hyper; 1] = [GROUP_RHO];
 
 /// All terms.
 pub const TERMS: [Term; 16] = [
@@ -327,7 +336,7 @@ impl<'s> Known<'s> {
         };
         let known = Self { text, call, term };
         let keys: Vec<&str> = (term.keys.iter().chain(&EVERY).copied())
-            .chain(term.parameters.iter().map(|p| p.name))
+            .chain(term.parameters.iter().chain(&SHARED).map(|p| p.name))
             .collect();
         for named in &call.named {
             if !keys.contains(&named.key.text.as_str()) {
@@ -341,7 +350,11 @@ impl<'s> Known<'s> {
                     ),
                 ));
             }
-            let is_parameter = term.parameters.iter().any(|p| p.name == named.key.text);
+            let is_parameter = term
+                .parameters
+                .iter()
+                .chain(&SHARED)
+                .any(|p| p.name == named.key.text);
             if named.start && !is_parameter {
                 return Err(known.error(
                     &named.key.span,
@@ -459,7 +472,8 @@ impl<'s> Known<'s> {
     /// # Errors
     /// Fails if the term has no such hyperparameter.
     pub fn hyper(&self, name: &str) -> Result<&'static Hyper, SpecError> {
-        let found = self.term.parameters.iter().find(|p| p.name == name);
+        let parameters = self.term.parameters.iter().chain(&SHARED);
+        let found = parameters.into_iter().find(|p| p.name == name);
         found.ok_or_else(|| self.misused(&format!("`{}` has no `{name}`", self.term.name)))
     }
 

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod common;
+mod copies;
 mod factors;
 mod given;
 mod inducing;
@@ -10,6 +11,7 @@ mod joint;
 mod likelihoods;
 mod mesh;
 mod moments;
+mod normality;
 mod periodic;
 mod prior;
 mod quantiles;

@@ -32,6 +32,7 @@ pub(super) fn policies(schedules: [f64; 3], cooling: f64, per_pass: u64) -> Vec<
         (COLD, Temper::Global(cold.clone())),
         (PUBLISHED, Temper::Global(published)),
         (FITTED, Temper::Global(cold)),
+        (AGAIN, Temper::None),
     ];
     policies.extend(all.map(|(name, temper)| (name.to_owned(), temper)));
     policies
@@ -43,6 +44,8 @@ pub(super) const COLD: &str = "VT, begun cold";
 const PUBLISHED: &str = "VT, log C from draws";
 /// The name of variational tempering that begins with the topics of a complete run of SVI and at T = 1.
 pub(super) const FITTED: &str = "VT, begun from the topics of SVI";
+/// The name of SVI that begins with the topics of a complete run of SVI, and thus has as many passes as [`FITTED`].
+pub(super) const AGAIN: &str = "SVI, begun from the topics of SVI";
 
 /// Some of the policies, and their figure.
 #[derive(Clone, Copy)]
@@ -61,7 +64,7 @@ pub(super) const ALL: Subset = Subset {
 
 pub(super) const STARTS: Subset = Subset {
     figure: "starts",
-    names: &["SVI", "AVI", WARM, "LVT", COLD, PUBLISHED, FITTED],
+    names: &["SVI", "AVI", WARM, "LVT", COLD, PUBLISHED, FITTED, AGAIN],
 };
 
 impl Subset {
@@ -72,7 +75,7 @@ impl Subset {
             own => name == own,
         };
         match self.names {
-            [] => name != FITTED,
+            [] => ![FITTED, AGAIN].contains(&name),
             names => names.iter().any(named),
         }
     }
@@ -107,7 +110,7 @@ mod tests {
             .map(|p| p.0)
             .collect();
         assert_eq!(names[0], "SVI");
-        assert_eq!(names.len(), 11);
+        assert_eq!(names.len(), 12);
         let of = |subset: Subset| {
             let longest = 6.4;
             let names = names.iter().filter(|name| subset.contains(name, longest));
@@ -122,6 +125,7 @@ mod tests {
             COLD,
             PUBLISHED,
             FITTED,
+            AGAIN,
         ];
         assert_eq!(of(STARTS), starts);
         assert!(

@@ -14,7 +14,7 @@ use jensen::run::{Budget, Control, Record, Status};
 use jensen::topics::CorpusDocuments;
 use serde::{Deserialize, Serialize};
 
-use super::policies::{ALL, COLD, FITTED, STARTS, Subset, WARM, policies};
+use super::policies::{AGAIN, ALL, COLD, FITTED, STARTS, Subset, WARM, policies};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
@@ -160,7 +160,9 @@ fn experiment(
             runs.push(context.keep(&kept, |context| {
                 context.say(format!("{}: {name}, seed {seed}", experiment.title));
                 let begins = match name.as_str() {
-                    FITTED => Some(fit(context, &corpus, experiment, &Temper::None, seed, None)?.0),
+                    FITTED | AGAIN => {
+                        Some(fit(context, &corpus, experiment, &Temper::None, seed, None)?.0)
+                    }
                     _ => None,
                 };
                 let start = begins.as_ref().map(|fitted| &fitted.topics);

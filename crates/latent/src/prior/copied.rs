@@ -1,0 +1,475 @@
+//! Copies of a field for the values of a column, which share its hyperparameters. With `replicate=`, copies are independent.
+//! With `group=`, they are a stationary autoregression along the column, so `mesh(spde, on=(x, y), group=year)` is a
+//! space–time model: the fields of neighbouring values have the correlation `group_rho`, and each of them has the prior of
+//! the single field.
+//!
+//! The precision is the Kronecker product G ⊗ Q of the precision G of the autoregression with variance 1 (or the identity)
+//! and the precision Q of a single field. Node i of copy c is number `c · nodes + i`. For c copies and a field of rank r,
+//! log |G ⊗ Q|₊ = c log |Q|₊ + r log |G|. Every copy of an intrinsic field is flat in its own level.
+
+use super::field::Field;
+use super::inputs::{Source, complete, complete_words};
+use super::read::Columns;
+use super::setting::{self, Setting};
+use super::spec::SpecError;
+use super::term::{Body, Builder};
+use super::times::Bridged;
+use crate::{Dense, Error, Sparse};
+
+/// Most flat directions of all copies. Solvers store them as a dense matrix and orthogonalise it.
+const MOST_FLAT: usize = 500;
+
+/// Most copies along a line.
+const MOST_COPIES: f64 = 100_000.0;
+
+/// A row belongs to a copy on a line if it is away from it by at most this many steps, because files have rounded values.
+const AT_COPY: f64 = 1e-6;
+
+/// Which copy of a field a row uses.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Repeats {
+    /// There is one copy for each distinct value of a column.
+    Each {
+        /// The column.
+        column: String,
+        /// The distinct values in sorted order.
+        levels: Vec<String>,
+    },
+    /// The copies are evenly spaced along a numeric column.
+    Along {
+        /// The column.
+        column: String,
+        /// The value of the first copy.
+        from: f64,
+        /// The distance between copies.
+        step: f64,
+        /// Number of copies.
+        count: usize,
+    },
+}
+
+impl Repeats {
+    /// Returns the number of copies.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Each { levels, .. } => levels.len(),
+            Self::Along { count, .. } => *count,
+        }
+    }
+
+    /// Returns the value of the column for a copy.
+    pub fn label(&self, copy: usize) -> String {
+        match self {
+            Self::Each { levels, .. } => levels[copy].clone(),
+            Self::Along { from, step, .. } => (from + step * copy as f64).to_string(),
+        }
+    }
+
+    /// Returns the column.
+    pub fn column(&self) -> &str {
+        match self {
+            Self::Each { column, .. } | Self::Along { column, .. } => column,
+        }
+    }
+
+    /// Returns evenly spaced copies from the smallest to the largest value in all rows of the table, so that rows without
+    /// a response can be forecast.
+    fn along(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Self, String> {
+        complete(source, column, rows)?;
+        let all = source.numbers(column)?;
+        let mut values: Vec<f64> = all.iter().copied().filter(|x| x.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let [from, .., to] = values[..] else {
+            return Err(format!(
+                "`{column}` has a single value, so there is nothing to group; remove `group`"
+            ));
+        };
+        let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
+        let smallest = gaps.fold(f64::INFINITY, f64::min);
+        let steps = ((to - from) / smallest).round();
+        let step = (to - from) / steps;
+        let away = |x: &f64| {
+            let position = (x - from) / step;
+            (position - position.round()).abs() > AT_COPY * position.max(1.0)
+        };
+        if steps >= MOST_COPIES || values.iter().any(away) {
+            return Err(format!(
+                "the values of `{column}` are not evenly spaced apart from gaps: two of them differ by {smallest}; round \
+                 them, or use `replicate` for independent copies"
+            ));
+        }
+        Ok(Self::Along {
+            column: column.to_owned(),
+            from,
+            step,
+            count: steps as usize + 1,
+        })
+    }
+
+    /// Returns the copy of each row.
+    fn positions(&self, source: &dyn Source, rows: &[usize]) -> Result<Vec<usize>, String> {
+        let unknown = |row: usize, value: &str| {
+            format!(
+                "row {} has `{}` = {value}, for which the fit has no copy of the term; it has copies for {} to {}",
+                row + 1,
+                self.column(),
+                self.label(0),
+                self.label(self.count() - 1)
+            )
+        };
+        match self {
+            Self::Each { column, levels } => {
+                let words = complete_words(source, column, rows)?;
+                let each = words.iter().zip(rows);
+                each.map(|(word, row)| {
+                    let found = levels.binary_search(word);
+                    found.map_err(|_| unknown(*row, word))
+                })
+                .collect()
+            }
+            Self::Along {
+                column,
+                from,
+                step,
+                count,
+            } => {
+                let numbers = complete(source, column, rows)?;
+                let each = numbers.iter().zip(rows);
+                each.map(|(x, row)| {
+                    let position = (x - from) / step;
+                    let copy = position.round();
+                    let near = (position - copy).abs() <= AT_COPY * copy.max(1.0);
+                    let inside = copy >= 0.0 && copy < *count as f64;
+                    match near && inside {
+                        true => Ok(copy as usize),
+                        false => Err(unknown(*row, &x.to_string())),
+                    }
+                })
+                .collect()
+            }
+        }
+    }
+
+    /// Maps the nodes of a single field to those of the copies. `single` returns how some rows refer to the nodes of a
+    /// single field.
+    pub(super) fn columns(
+        &self,
+        nodes: usize,
+        source: &dyn Source,
+        rows: &[usize],
+        single: &dyn Fn(&[usize]) -> Result<Columns, String>,
+    ) -> Result<Columns, String> {
+        let copies = self.positions(source, rows)?;
+        let moved = |list: &mut Vec<(usize, f64)>, copy: usize| {
+            list.iter_mut().for_each(|(node, _)| *node += copy * nodes);
+        };
+        Ok(match single(rows)? {
+            Columns::Index(mut list) => {
+                for (node, copy) in list.iter_mut().zip(&copies) {
+                    *node = node.map(|node| node + copy * nodes);
+                }
+                Columns::Index(list)
+            }
+            Columns::Between(mut list) => {
+                for ((node, _), copy) in list.iter_mut().zip(&copies) {
+                    *node += copy * nodes;
+                }
+                Columns::Between(list)
+            }
+            Columns::Weighted(mut list) => {
+                list.iter_mut()
+                    .zip(&copies)
+                    .for_each(|(own, copy)| moved(own, *copy));
+                Columns::Weighted(list)
+            }
+            // Rows at the same new time share a variable only within a copy.
+            Columns::Bridged(_) => {
+                let mut out = Bridged {
+                    known: vec![Vec::new(); rows.len()],
+                    new: vec![None; rows.len()],
+                    variables: Vec::new(),
+                };
+                for copy in 0..self.count() {
+                    let own: Vec<usize> = (0..rows.len()).filter(|i| copies[*i] == copy).collect();
+                    let there: Vec<usize> = own.iter().map(|i| rows[*i]).collect();
+                    let Columns::Bridged(found) = single(&there)? else {
+                        continue;
+                    };
+                    let first = out.variables.len();
+                    for ((i, mut known), new) in own.iter().zip(found.known).zip(found.new) {
+                        moved(&mut known, copy);
+                        out.known[*i] = known;
+                        out.new[*i] = new.map(|variable| first + variable);
+                    }
+                    out.variables
+                        .extend(found.variables.into_iter().map(|mut variable| {
+                            variable.earlier = variable.earlier.map(|(at, w)| (first + at, w));
+                            variable
+                        }));
+                }
+                Columns::Bridged(out)
+            }
+            Columns::Values(_) => return Err("covariates have no copies".to_owned()),
+        })
+    }
+}
+
+/// Copies of a field.
+#[derive(Clone, Debug)]
+pub(super) struct Copied {
+    /// A single field.
+    pub(super) one: Field,
+    /// The autoregression along the copies, whose variance is fixed at 1. `None` if copies are independent.
+    along: Option<Field>,
+    count: usize,
+    /// The entries of the precision to which a constraint of a flat direction adds.
+    held: Vec<usize>,
+}
+
+impl Copied {
+    /// Returns the values of the single field's hyperparameters and of the autoregression's.
+    fn split<'a>(&self, values: &'a [f64]) -> (&'a [f64], Vec<f64>) {
+        let (own, rest) = values.split_at(self.one.settings().len());
+        (own, rest.iter().copied().chain([1.0]).collect())
+    }
+
+    /// Returns the precision of the autoregression and its log determinant.
+    fn between(&self, rho: &[f64]) -> (Sparse, f64) {
+        match &self.along {
+            Some(field) => {
+                let (value, log_determinant) = field.entries(rho);
+                let matrix = Sparse {
+                    value,
+                    ..field.pattern.clone()
+                };
+                (matrix, log_determinant.unwrap_or(0.0))
+            }
+            None => (identity(self.count), 0.0),
+        }
+    }
+
+    /// Calls a function for each entry of the product, with the index of the entry and of both factors' entries.
+    fn each(&self, between: &Sparse, mut call: impl FnMut(usize, usize, usize)) {
+        let one = &self.one.pattern;
+        let mut at = 0;
+        for c in 0..self.count {
+            for j in 0..one.cols {
+                for g in between.col_start[c]..between.col_start[c + 1] {
+                    for q in one.col_start[j]..one.col_start[j + 1] {
+                        call(at, g, q);
+                        at += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn rank(&self) -> f64 {
+        (self.one.len() - self.one.flat().map_or(0, |flat| flat.cols)) as f64
+    }
+
+    /// Returns the entries of the precision, and the parts of log |Q|₊ that depend on hyperparameters.
+    pub(super) fn entries(&self, values: &[f64], constant: f64) -> (Vec<f64>, Option<f64>) {
+        let (own, rho) = self.split(values);
+        let (single, log_determinant) = self.one.entries(own);
+        let (between, of_between) = self.between(&rho);
+        let mut out = vec![0.0; between.len() * single.len()];
+        self.each(&between, |at, g, q| out[at] = between.value[g] * single[q]);
+        let weight = self.held_weight(own);
+        for at in &self.held {
+            out[*at] += weight.0;
+        }
+        let held = self.held.len() as f64 * weight.0.ln();
+        let all = log_determinant
+            .map(|one| constant + self.count as f64 * one + self.rank() * of_between + held);
+        (out, all)
+    }
+
+    /// Returns the precision of a constrained direction, which is that of a difference between neighbours, and its
+    /// derivatives. It is 1 without constraints.
+    fn held_weight(&self, own: &[f64]) -> (f64, Vec<f64>) {
+        if self.held.is_empty() {
+            return (1.0, vec![0.0; own.len()]);
+        }
+        let coefficients = self.one.coefficients(own);
+        let last = |list: &Vec<f64>| list.last().copied().unwrap_or(1.0);
+        let slopes = coefficients.slope.iter().map(last);
+        (last(&coefficients.value), slopes.collect())
+    }
+
+    /// Returns the derivatives with respect to all hyperparameters, from those with respect to the entries and the log
+    /// determinant.
+    pub(super) fn slopes(&self, values: &[f64], by_entry: &[f64], by_log: f64) -> Vec<f64> {
+        let (own, rho) = self.split(values);
+        let (single, stated) = self.one.entries(own);
+        // Without a formula for the determinant, the entries alone determine the derivatives.
+        let by_log = stated.map_or(0.0, |_| by_log);
+        let (between, _) = self.between(&rho);
+        let mut by_single = vec![0.0; single.len()];
+        let mut by_between = vec![0.0; between.len()];
+        self.each(&between, |at, g, q| {
+            by_single[q] += between.value[g] * by_entry[at];
+            by_between[g] += single[q] * by_entry[at];
+        });
+        let mut out = self.one.slopes(own, &by_single, by_log * self.count as f64);
+        let (weight, of_weight) = self.held_weight(own);
+        let through: f64 = self.held.iter().map(|at| by_entry[*at]).sum();
+        for (slope, own) in out.iter_mut().zip(of_weight) {
+            *slope += own * (through + by_log * self.held.len() as f64 / weight);
+        }
+        if let Some(field) = &self.along {
+            out.push(field.slopes(&rho, &by_between, by_log * self.rank())[0]);
+        }
+        out
+    }
+
+    pub(super) fn hold(&mut self, entries: impl Iterator<Item = usize>) {
+        self.held.extend(entries);
+    }
+}
+
+fn identity(count: usize) -> Sparse {
+    Sparse {
+        rows: count,
+        cols: count,
+        col_start: (0..=count).collect(),
+        row: (0..count).collect(),
+        value: vec![1.0; count],
+    }
+}
+
+impl Field {
+    /// Returns copies of a field. With `rho`, they are a stationary autoregression with this correlation of neighbouring
+    /// copies, and independent otherwise.
+    ///
+    /// # Errors
+    /// Fails if the copies have too many flat directions, or if flat directions depend on hyperparameters.
+    pub fn copied(one: Self, count: usize, rho: Option<Setting>) -> Result<Self, Error> {
+        if one.is_oblique() {
+            return Err(Error::Unsupported(
+                "`bym2` cannot have copies; use `icar(…) + iid(…)` with the same key".to_owned(),
+            ));
+        }
+        let flat = one.flat().map_or(0, |flat| flat.cols);
+        if flat * count > MOST_FLAT {
+            return Err(Error::Unsupported(format!(
+                "{count} copies with {flat} flat directions each are more than {MOST_FLAT} flat directions; use a term \
+                 without flat directions, such as `ar1`, `hsgp` or `grid(spde, …)`"
+            )));
+        }
+        let along = match &rho {
+            Some(_) => Some(Self::ar1(count, Some(0.0), Some(1.0))?),
+            None => None,
+        };
+        let between =
+            (along.as_ref()).map_or_else(|| identity(count), |field| field.pattern.clone());
+        let nodes = one.len();
+        let mut pattern = Sparse {
+            rows: count * nodes,
+            cols: count * nodes,
+            col_start: vec![0],
+            row: Vec::with_capacity(between.len() * one.pattern.len()),
+            value: vec![0.0; between.len() * one.pattern.len()],
+        };
+        for c in 0..count {
+            for j in 0..nodes {
+                for copy in between.col(c).0 {
+                    let rows = one.pattern.col(j).0.iter();
+                    pattern.row.extend(rows.map(|i| copy * nodes + i));
+                }
+                pattern.col_start.push(pattern.row.len());
+            }
+        }
+        let null = one.flat().map(|own| {
+            Dense::from_fn(count * nodes, count * own.cols, |i, k| {
+                match i / nodes == k / own.cols {
+                    true => own.get(i % nodes, k % own.cols),
+                    false => 0.0,
+                }
+            })
+        });
+        let settings = one.settings().iter().cloned().chain(rho).collect();
+        let copied = Copied {
+            one,
+            along,
+            count,
+            held: Vec::new(),
+        };
+        Ok(Self::of_copies(copied, pattern, settings, null))
+    }
+}
+
+impl Builder<'_, '_> {
+    /// Returns the copies that a term asks for.
+    pub(super) fn repeats(&self) -> Result<Option<Repeats>, SpecError> {
+        let known = self.known;
+        let [each, along] = ["replicate", "group"].map(|key| known.one(key));
+        match (each?, along?) {
+            (None, None) => match known.named("group_rho") {
+                Some(named) => {
+                    Err(known.error(&named.key.span, "`group_rho` needs `group=COLUMN`"))
+                }
+                None => Ok(None),
+            },
+            (Some(_), Some(word)) => Err(known.error(
+                &word.span,
+                "a term has either `replicate` or `group`; write one term for each",
+            )),
+            (Some(word), None) => {
+                let fail = |message| known.error(&word.span, message);
+                let mut levels =
+                    complete_words(self.source, &word.text, self.rows).map_err(fail)?;
+                levels.sort();
+                levels.dedup();
+                Ok(Some(Repeats::Each {
+                    column: word.text.clone(),
+                    levels,
+                }))
+            }
+            (None, Some(word)) => {
+                let fail = |message| known.error(&word.span, message);
+                Repeats::along(self.source, &word.text, self.rows)
+                    .map(Some)
+                    .map_err(fail)
+            }
+        }
+    }
+
+    /// Returns the copies of a field.
+    pub(super) fn copies(&self, repeats: &Repeats, body: Body) -> Result<Body, SpecError> {
+        let known = self.known;
+        let at = |message: String| known.error(&known.call.name.span, message);
+        if known.term.name == "iid" {
+            return Err(at(
+                "`iid` cannot have copies; use a column that combines both groups".to_owned(),
+            ));
+        }
+        let Body::Field(field) = body else {
+            return Err(at(format!(
+                "`{}` cannot have copies; `replicate` and `group` are for `rw1`, `rw2`, `ar1`, `te`, `icar`, `precision`, \
+                 `grid` and `mesh`",
+                known.term.name
+            )));
+        };
+        let rho = match repeats {
+            Repeats::Each { .. } => None,
+            Repeats::Along { .. } => Some(known.setting("group_rho", &self.label, None, 1.0)?),
+        };
+        let copies = Field::copied(field, repeats.count(), rho);
+        copies
+            .map(Body::Field)
+            .map_err(|error| at(error.to_string()))
+    }
+}
+
+/// Returns a single field of copies with its free hyperparameters, or the field itself if it has no copies.
+pub(super) fn single<'a>(field: &'a Field, theta: &'a [f64]) -> (&'a Field, &'a [f64]) {
+    match field.copies() {
+        Some(copied) => {
+            let free = setting::parameters(copied.one.settings()).len();
+            (&copied.one, &theta[..free.min(theta.len())])
+        }
+        None => (field, theta),
+    }
+}
