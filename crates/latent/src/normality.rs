@@ -28,9 +28,9 @@ const MOST: usize = 10_000;
 /// Least effective number of draws. With fewer, the weights vary so much that their own moments are unreliable.
 const EFFECTIVE: f64 = 400.0;
 
-/// A difference counts beyond this number of its standard errors. Of 4000 latent variables and predictors without any
-/// difference, one exceeds it with a probability of 0.3.
-const ERRORS: f64 = 4.0;
+/// A difference counts beyond this number of its standard errors. The largest of 4000 errors is about 3.7 standard errors, so
+/// without any difference at most 1.7 of them count. That is 0.01 for nearly equal weights, a tenth of the accepted difference.
+const ERRORS: f64 = 2.0;
 
 /// Seed of the draws. The result depends on the fit alone.
 const SEED: u64 = 0;

@@ -37,8 +37,8 @@ fn exact(likelihood: Likelihood, variance: f64, response: &[f64]) -> (f64, f64) 
     (mean, (moment(2) / moment(0) - mean * mean).sqrt())
 }
 
-/// What is measured is the exact difference less four standard errors of 10 000 draws, which are 3 % for a standard
-/// deviation and 0.04 for a mean if weights are nearly equal.
+/// The measured distance is the exact one less two standard errors of 10 000 draws, which are 1.4 % for a standard deviation and
+/// 0.02 for a mean if weights are nearly equal, and more for a long tail.
 #[test]
 fn distances_from_normal_posteriors_are_measured() {
     let mut far = 0;
@@ -63,11 +63,11 @@ fn distances_from_normal_posteriors_are_measured() {
         let shift = (mean - fit.mean[0]).abs() / fit.variance[0].sqrt();
         let case = format!("{likelihood:?}, {response:?}: {ratio} {shift}, measured {found:?}");
         assert!(
-            found.sd_ratio < ratio + 0.005 && found.sd_ratio > ratio - 0.08,
+            found.sd_ratio < ratio + 0.01 && found.sd_ratio > ratio - 0.06,
             "{case}"
         );
         assert!(
-            found.shift < shift + 0.01 && found.shift > shift - 0.08,
+            found.shift < shift + 0.02 && found.shift > shift - 0.06,
             "{case}"
         );
         assert!(found.effective > 400.0, "{case}");
