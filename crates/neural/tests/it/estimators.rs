@@ -84,6 +84,26 @@ fn mixed() -> [Observation; 2] {
     [&first, &second].map(|parts| Observation::of_parts(parts).expect("at least one part"))
 }
 
+/// Returns networks whose posteriors are not normal.
+fn families() -> Vec<(Architecture, Estimator, usize)> {
+    let mut cases = Vec::new();
+    for posterior in [
+        PosteriorFamily::Laplace,
+        PosteriorFamily::Logistic,
+        PosteriorFamily::StudentT { degrees: 6 },
+    ] {
+        let observation = Observation::new(WIDTH, Likelihood::Gaussian { bounded: false });
+        for (estimator, samples) in [(Estimator::Joint, 2), (Estimator::Analytic, 1)] {
+            let architecture = Architecture {
+                posterior,
+                ..architecture(observation.clone(), Activation::Tanh)
+            };
+            cases.push((architecture, estimator, samples));
+        }
+    }
+    cases
+}
+
 fn all_cases() -> Vec<(Architecture, Estimator, usize)> {
     let likelihoods = [
         Likelihood::Bernoulli,
@@ -107,20 +127,7 @@ fn all_cases() -> Vec<(Architecture, Estimator, usize)> {
             3,
         ));
     }
-    for posterior in [
-        PosteriorFamily::Laplace,
-        PosteriorFamily::Logistic,
-        PosteriorFamily::StudentT { degrees: 6 },
-    ] {
-        let observation = Observation::new(WIDTH, Likelihood::Gaussian { bounded: false });
-        for (estimator, samples) in [(Estimator::Joint, 2), (Estimator::Analytic, 1)] {
-            let architecture = Architecture {
-                posterior,
-                ..architecture(observation.clone(), Activation::Tanh)
-            };
-            cases.push((architecture, estimator, samples));
-        }
-    }
+    cases.extend(families());
     for likelihood in Likelihood::COUNTS {
         for (library_size, missing) in [(None, false), (Some(9.0), false), (Some(9.0), true)] {
             let observation = Observation {
