@@ -452,6 +452,7 @@ def fit(
     trace_variance: int | None = None,
     optimizer: Literal["sgd", "adam", "adagrad", "rmsprop"] | None = None,
     step_size: float | None = None,
+    momentum: float | None = None,
     grad_samples: int | None = None,
     elbo_samples: int | None = None,
     advi_iters: int | None = None,
@@ -503,7 +504,7 @@ def fit(
 
     - *Posterior*: ``refine``, ``centring``, ``covariance``, ``covariance_of``.
     - *Records*: ``exchangeable``, ``records``, ``batch``, ``estimator``, ``ens_weight``, ``trace_variance``.
-    - *Methods*: ``optimizer``, ``step_size``, ``grad_samples``, ``elbo_samples``, ``advi_iters``, ``tol``.
+    - *Methods*: ``optimizer``, ``step_size``, ``momentum``, ``grad_samples``, ``elbo_samples``, ``advi_iters``, ``tol``.
     - *Accuracy*: ``mean_error``, ``sd_error``, ``failure_probability``, ``effective_draws``.
     - *Budget*: ``max_gradients``, ``max_iters``, ``max_seconds``, ``memory_limit``.
     - *Run*: ``draws``, ``save``, ``importance_resample``, ``seed``, ``threads``, ``simd``, ``checkpoint_every``.
@@ -535,6 +536,7 @@ def fit(
         "trace_variance": trace_variance,
         "optimizer": optimizer,
         "step_size": step_size,
+        "momentum": momentum,
         "grad_samples": grad_samples,
         "elbo_samples": elbo_samples,
         "advi_iters": advi_iters,

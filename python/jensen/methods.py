@@ -59,10 +59,13 @@ class BBVI(Method):
 
 @dataclass(frozen=True)
 class SMISO(Method):
-    """Incremental minimisation over minibatches of exchangeable records."""
+    """Incremental minimisation over minibatches of exchangeable records, with optional heavy-ball momentum."""
 
     name: ClassVar[str] = "smiso"
 
+    step_size: float | None = None
+    momentum: float | None = None
+    grad_samples: int | None = None
     batch: int | None = None
 
 

@@ -38,7 +38,7 @@ def test_every_setting_reaches_the_fit(monkeypatch):
     given = {
         "method": "smiso", "family": "lowrank=3", "refine": "always", "centring": "off", "covariance": "linear_response",
         "covariance_of": "alpha", "exchangeable": "N", "records": ["part.parquet"], "batch": 17, "estimator": "joint",
-        "ens_weight": 0.75, "trace_variance": 19, "optimizer": "rmsprop", "step_size": 0.125, "grad_samples": 21, "elbo_samples": 22,
+        "ens_weight": 0.75, "trace_variance": 19, "optimizer": "rmsprop", "step_size": 0.125, "momentum": 0.375, "grad_samples": 21, "elbo_samples": 22,
         "advi_iters": 23, "tol": 0.25, "mean_error": 0.0625, "sd_error": 0.03125, "failure_probability": 0.015625,
         "effective_draws": 24.5, "max_gradients": 25, "max_iters": 26, "max_seconds": 27.5, "memory_limit": 1 << 30,
         "draws": 28, "save": "alpha", "importance_resample": True, "seed": 29, "simd": "scalar", "checkpoint_every": 30.5,

@@ -25,6 +25,7 @@ COUNTS = RNG.poisson(np.exp(LINES)).astype(float)
 FITS = {
     "table": (TABLE, "--decoder gaussian --hidden 8,6 --activation relu"),
     "gaps": (GAPS, "--decoder student-t --hidden 8 --activation softplus"),
+    "laplace": (TABLE, "--decoder gaussian --hidden 8 --posterior laplace"),
     "images": (IMAGES, "--decoder bernoulli --hidden 8 --activation sigmoid"),
     "convolutions": (IMAGES, "--decoder bernoulli --hidden 8 --convolutions 3,4 --window 3"),
     "counts": (COUNTS, "--decoder negative-binomial --hidden 8"),

@@ -943,6 +943,19 @@ def test_auto_encoders_with_heavy_tails():
     assert AutoEncoder(1, decoder="student-t", **settings).fit(train).score(test) > normal + 0.05
 
 
+def test_families_of_the_posterior():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(4000, 1)) @ [[1.0, -1.0, 0.5]] + 0.5 * rng.normal(size=(4000, 3))
+    settings = dict(hidden=(), optimizer="adam", learning_rate=0.01, max_iter=30, random_state=0)
+    bounds = {name: AutoEncoder(1, posterior=name, **settings).fit(X) for name in ("gaussian", "laplace")}
+    assert bounds["laplace"].info_["architecture"]["posterior"] == "laplace"
+    # The exact posterior of a linear factor is normal, so a Laplace posterior costs its divergence of 0.072 nats from a normal one.
+    costs = bounds["gaussian"].bound_ - bounds["laplace"].bound_
+    assert costs == pytest.approx(0.072, abs=0.06)
+    with pytest.raises(ValueError, match="laplace, logistic"):
+        AutoEncoder(1, posterior="normal", **settings).fit(X)
+
+
 def test_auto_encoders_of_binary_rows_and_validation():
     rng = np.random.default_rng(1)
     prototypes = rng.random((4, 20)) < 0.5

@@ -1,12 +1,12 @@
 //! Trained auto-encoders. They compute codes, reconstructions, samples, pictures of the latent space, and evaluations.
 
 use jensen_graph::Unsupported;
-use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_math::special::inv_phi;
 
 use crate::evaluate::{BoundEstimate, BoundEvaluator, LANES, normals};
+use crate::family::PosteriorFamily;
 use crate::forward::Forward;
 use crate::hmc::HmcSettings;
 use crate::marginal::{self, MarginalSettings};
@@ -55,7 +55,7 @@ impl std::fmt::Display for AutoencoderError {
 
 impl std::error::Error for AutoencoderError {}
 
-/// Gaussian codes of records, one record after another.
+/// Codes of records, one record after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codes {
     /// Means of q(z | x), in an array of `records × latent`.
@@ -454,7 +454,7 @@ impl Autoencoder {
             vec![g.add(likelihood, prior)]
         })?;
         let codes = self.encode(records);
-        let latent = self.architecture.latent;
+        let (latent, family) = (self.architecture.latent, self.architecture.posterior);
         let tensors = views(tensors);
         let (mut x, mut z, mut noise, mut scratch) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -467,7 +467,7 @@ impl Autoencoder {
             weights.clear();
             for first in (0..draws).step_by(LANES) {
                 let lanes = LANES.min(draws - first);
-                normals(
+                family.draw(
                     self.simd,
                     seed,
                     IMPORTANCE,
@@ -486,7 +486,7 @@ impl Autoencoder {
                 }));
                 let [values] = joint.run(&tensors, &[&x, &z], lanes);
                 for (value, e) in values.iter().zip(noise.chunks(latent)) {
-                    weights.push(f64::from(*value) - log_normal(e, log_variance));
+                    weights.push(f64::from(*value) - log_guide(family, e, log_variance));
                 }
             }
             let (estimate, error) = log_mean_exp(&weights);
@@ -569,11 +569,11 @@ pub(crate) fn views(tensors: &[Tensor]) -> Vec<&[f32]> {
         .collect()
 }
 
-/// Computes log N(z; mean, diag exp(log_variance)) at `z = mean + sd · noise`.
-fn log_normal(noise: &[f32], log_variance: &[f32]) -> f64 {
+/// Computes log q(z | x) at `z = mean + sd · noise`.
+fn log_guide(family: PosteriorFamily, noise: &[f32], log_variance: &[f32]) -> f64 {
     let terms = noise.iter().zip(log_variance);
     terms
-        .map(|(&e, &v)| -0.5 * (f64::from(e * e) + f64::from(v) + LOG_TWO_PI))
+        .map(|(&e, &v)| family.log_density(f64::from(e)) - 0.5 * f64::from(v))
         .sum()
 }
 

@@ -3,8 +3,9 @@
 use jensen_graph::{Graph, NodeId};
 use serde::{Deserialize, Serialize};
 
+use crate::family::PosteriorFamily;
 use crate::layers::TensorSpec;
-use crate::model::{Encoder, LocalModel, standard_normal};
+use crate::model::{Encoder, LocalModel};
 
 /// The estimator of the bound whose gradient training follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub enum Estimator {
 /// The graph of a bound, with its inputs and outputs.
 ///
 /// The inputs, in order, are the tensors of the encoder, the tensors of the model, the weight of the likelihood, the
-/// weight of the divergence, the record, and `samples × latent` standard normal numbers. The lanes share the tensors
+/// weight of the divergence, the record, and `samples × latent` draws of the noise of the encoder's family. The lanes share the tensors
 /// and the weights, but each lane has its own record and random numbers. The first output is the log likelihood
 /// averaged over the draws. The second is the divergence, which is exact or estimated from the draws. If gradients are
 /// requested, the remaining outputs are the gradients of `w₁ · likelihood − w₂ · divergence` with respect to the
@@ -40,6 +41,8 @@ pub struct BoundGraph {
     pub latent: usize,
     /// Number of draws of the latent values for each record.
     pub samples: usize,
+    /// The family of the guide, which determines the distribution of the noise.
+    pub family: PosteriorFamily,
 }
 
 impl BoundGraph {
@@ -89,7 +92,7 @@ impl BoundGraph {
         let weights = if weighted { encoder.latent } else { 1 };
         let divergence_weight = g.shared_input(weights);
         let x = g.input(model.width());
-        let latent = encoder.latent;
+        let (latent, family) = (encoder.latent, encoder.family);
         let noise = g.input(samples * latent);
 
         let (mean, log_variance) = encoder.build(&mut g, own, x);
@@ -106,7 +109,7 @@ impl BoundGraph {
                 let prior = model.log_prior(&mut g, others, z);
                 let guide = {
                     // In log q(z | x), the term (z − mean) / sd equals the noise.
-                    let base = standard_normal(&mut g, noise);
+                    let base = family.log_densities(&mut g, noise);
                     let scale = g.sum(half);
                     g.sub(base, scale)
                 };
@@ -117,7 +120,7 @@ impl BoundGraph {
         let likelihood = g.add_all(&likelihoods);
         let likelihood = g.scale(share, likelihood);
         let divergence = if divergences.is_empty() {
-            normal_divergence(&mut g, mean, log_variance)
+            family.divergence(&mut g, mean, log_variance)
         } else {
             let sum = g.add_all(&divergences);
             g.scale(share, sum)
@@ -127,7 +130,7 @@ impl BoundGraph {
             let gain = g.mul(likelihood_weight, likelihood);
             let cost = match weighted {
                 true => {
-                    let terms = normal_divergences(&mut g, mean, log_variance);
+                    let terms = family.divergences(&mut g, mean, log_variance);
                     let costs = g.mul(divergence_weight, terms);
                     g.sum(costs)
                 }
@@ -144,6 +147,7 @@ impl BoundGraph {
             width: model.width(),
             latent,
             samples,
+            family,
         }
     }
 }

@@ -107,7 +107,7 @@ impl BoundEvaluator {
             let lanes = LANES.min(records.len() - first);
             gather(records, first..first + lanes, &mut self.data);
             let per_lane = self.bound.latent * self.bound.samples;
-            normals(
+            self.bound.family.draw(
                 self.program.simd(),
                 seed,
                 EVALUATION,

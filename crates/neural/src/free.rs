@@ -3,7 +3,6 @@
 use jensen_graph::Unsupported;
 use jensen_math::simd::Simd;
 
-use crate::bound::normal_divergences;
 use crate::evaluate::LANES;
 use crate::forward::Forward;
 use crate::model::Encoder;
@@ -23,7 +22,7 @@ impl FreeBits {
     pub fn new(encoder: &Encoder, least: f64, simd: Simd) -> Result<Self, Unsupported> {
         let divergences = Forward::new(&encoder.specs(), &[encoder.width()], simd, |g, t, v| {
             let (mean, log_variance) = encoder.build(g, t, v[0]);
-            vec![normal_divergences(g, mean, log_variance)]
+            vec![encoder.family.divergences(g, mean, log_variance)]
         })?;
         Ok(Self {
             least,

@@ -13,7 +13,6 @@ use jensen_math::rng::Purpose;
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Status, Step};
 
-use crate::evaluate::normals;
 use crate::model::{Encoder, initial_weights};
 use crate::parameters::{Parameters, UpdateRule};
 use crate::records::{Minibatches, Records};
@@ -137,7 +136,7 @@ impl<'a> Amortisation<'a> {
         let lanes = chosen.len();
         let simd = self.draw.0.simd();
         let seed = self.settings.seed;
-        normals(
+        self.encoder.family.draw(
             simd,
             seed,
             NOISE,
@@ -159,7 +158,8 @@ impl<'a> Amortisation<'a> {
         self.slope.resize(lanes * latent, 0.0);
         self.model
             .value_grad(&chosen, x, z, &mut self.value, &mut self.slope);
-        let base = 0.5 * latent as f64 * (1.0 + LOG_TWO_PI);
+        let of_noise = 0.5 * (1.0 + LOG_TWO_PI) - self.encoder.family.negentropy();
+        let base = latent as f64 * of_noise;
         let values: Vec<f64> = self.value.iter().map(|&v| f64::from(v)).collect();
         let negentropies: Vec<f64> = spread.iter().map(|&s| -f64::from(s) - base).collect();
         let finite = |x: &[f64]| x.iter().all(|x| x.is_finite());

@@ -14,6 +14,7 @@
 //! | [`observation`] | the values of a record, the encoder's inputs for them, and their density |
 //! | [`parts`] | parts of a record with different distributions |
 //! | [`model`] | models, architectures, initial weights |
+//! | [`family`] | families of q(z given x), one file each |
 //! | [`bound`] | estimators A and B of the bound as graphs |
 //! | [`optimise`] | SGD, Adagrad, Adam |
 //! | [`temper`] | temperatures of the likelihood |
@@ -40,6 +41,7 @@ pub mod bound;
 pub mod convolution;
 pub mod evaluate;
 pub mod expectation;
+pub mod family;
 mod forward;
 mod free;
 pub mod guide;
@@ -66,6 +68,7 @@ pub use bound::{BoundGraph, Estimator};
 pub use convolution::{Convolutions, Grid};
 pub use evaluate::{BoundEstimate, BoundEvaluator};
 pub use expectation::{EmState, MonteCarloEm};
+pub use family::PosteriorFamily;
 pub use guide::{Amortisation, LocalDensity};
 pub use hmc::HmcSettings;
 pub use layers::{Activation, Layer, Network, TensorSpec};

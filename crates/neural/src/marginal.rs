@@ -53,7 +53,7 @@ const CANDIDATES: usize = 2 * LANES;
 /// to half of the draws, and the estimate is `1 / mean of q(z) / p(x, z)` over the other half. The estimator is
 /// suitable only for few latent dimensions, because its variance grows quickly with their number.
 ///
-/// If the records have codes, the chains begin at draws from these codes. Otherwise, they begin at draws from the
+/// If the records have codes, the chains begin at normal draws with the moments of these codes. Otherwise, they begin at draws from the
 /// standard normal that are resampled with probabilities proportional to p(x, z) over its density (sampling importance
 /// resampling, Rubin 1987). Without the resampling, most chains would begin where the posterior has little weight. If a
 /// posterior has several modes, such chains can stay in a mode with little weight for a long time, and the estimate is

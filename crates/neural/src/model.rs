@@ -7,6 +7,7 @@ use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
 use crate::convolution::Convolutions;
+use crate::family::PosteriorFamily;
 use crate::forward::Forward;
 use crate::layers::{Activation, Layer, Network, TensorSpec, dense_layers};
 use crate::likelihood::{Column, Likelihood, OutOfDomain};
@@ -69,6 +70,9 @@ pub struct Architecture {
     pub observation: Observation,
     /// Number of latent values of a record.
     pub latent: usize,
+    /// The family of q(z | x).
+    #[serde(default, skip_serializing_if = "is_gaussian")]
+    pub posterior: PosteriorFamily,
     /// The convolutional layers, which are the first layers of the encoder and the last layers of the decoder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convolutions: Option<Convolutions>,
@@ -78,6 +82,10 @@ pub struct Architecture {
     pub decoder: Vec<usize>,
     /// The activation function of the hidden layers.
     pub activation: Activation,
+}
+
+fn is_gaussian(family: &PosteriorFamily) -> bool {
+    *family == PosteriorFamily::Gaussian
 }
 
 /// An error in an architecture, as a message for the user.
@@ -133,6 +141,7 @@ impl Architecture {
         Self {
             observation: Observation::new(width, likelihood),
             latent,
+            posterior: PosteriorFamily::default(),
             convolutions: None,
             encoder: vec![hidden],
             decoder: vec![hidden],
@@ -154,6 +163,13 @@ impl Architecture {
         }
         if self.latent == 0 {
             return error("at least one latent dimension is needed".to_owned());
+        }
+        if !self.posterior.is_valid() {
+            return error(format!(
+                "a student-t posterior needs {} to {} degrees of freedom",
+                PosteriorFamily::LEAST_DEGREES,
+                PosteriorFamily::MOST_DEGREES
+            ));
         }
         if self.encoder.iter().chain(&self.decoder).any(|&n| n == 0) {
             return error("a hidden layer needs at least one unit".to_owned());
@@ -216,6 +232,7 @@ impl Architecture {
     pub fn encoder(&self) -> Encoder {
         let inputs = self.observation.inputs();
         let mut encoder = Encoder {
+            family: self.posterior,
             observation: Some(self.observation.clone()),
             ..Encoder::new(inputs, &self.encoder, self.activation, self.latent)
         };
@@ -283,21 +300,23 @@ impl Architecture {
     }
 }
 
-/// A recognition network. Its q(z | x) is normal with a diagonal covariance, and the network outputs the mean and the
-/// log variance (Eq. 9).
+/// A recognition network. The latent values are independent under its q(z | x), and the network outputs their means and
+/// log variances (Eq. 9).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
     /// The network.
     pub network: Network,
     /// Number of latent values.
     pub latent: usize,
+    /// The family of q(z | x).
+    pub family: PosteriorFamily,
     /// The observation that determines how the network reads a record. If it is `None`, the inputs of the network are
     /// the values themselves.
     pub observation: Option<Observation>,
 }
 
 impl Encoder {
-    /// Creates a network with these hidden layers for records with `width` values.
+    /// Creates a network with these hidden layers for records with `width` values. Its q(z | x) is normal.
     pub fn new(width: usize, hidden: &[usize], activation: Activation, latent: usize) -> Self {
         Self {
             network: Network::dense(
@@ -308,6 +327,7 @@ impl Encoder {
                 &[("mean", latent), ("log_variance", latent)],
             ),
             latent,
+            family: PosteriorFamily::default(),
             observation: None,
         }
     }

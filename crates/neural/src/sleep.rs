@@ -9,8 +9,8 @@ use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
 use jensen_run::{Algorithm, Status, Step};
 
-use crate::bound::normal_divergence;
 use crate::evaluate::{BoundEvaluator, normals};
+use crate::family::PosteriorFamily;
 use crate::forward::Forward;
 use crate::model::{Architecture, LocalModel, initial_weights};
 use crate::parameters::{Parameters, UpdateRule};
@@ -87,7 +87,7 @@ impl<'a> WakeSleep<'a> {
         let specs = guide.specs();
         let encoder = Forward::new(&specs, &[width], simd, |g, t, v| {
             let (mean, log_variance) = guide.build(g, t, v[0]);
-            let divergence = normal_divergence(g, mean, log_variance);
+            let divergence = guide.family.divergence(g, mean, log_variance);
             vec![mean, log_variance, divergence]
         });
         let decoder = model.forward(simd);
@@ -99,6 +99,14 @@ impl<'a> WakeSleep<'a> {
         let sleep = gradient_program(&specs, &widths, simd, |g, t, v| {
             let (mean, log_variance) = guide.build(g, t, v[0]);
             let residual = g.sub(v[1], mean);
+            if guide.family != PosteriorFamily::Gaussian {
+                let half = g.scale(-0.5, log_variance);
+                let inverse = g.exp(half);
+                let noise = g.mul(residual, inverse);
+                let density = guide.family.log_densities(g, noise);
+                let scale = g.sum(half);
+                return g.add(density, scale);
+            }
             let square = g.square(residual);
             let opposite = g.neg(log_variance);
             let precision = g.exp(opposite);
@@ -154,7 +162,7 @@ impl<'a> WakeSleep<'a> {
         let [mean, log_variance, divergence] =
             self.encoder
                 .run(&tensors[..split], &[&self.minibatches.values], lanes);
-        normals(
+        self.architecture.posterior.draw(
             simd,
             seed,
             WAKE,

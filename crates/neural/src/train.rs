@@ -8,7 +8,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, S
 use serde::{Deserialize, Serialize};
 
 use crate::bound::{BoundGraph, Estimator};
-use crate::evaluate::{BoundEstimate, BoundEvaluator, normals};
+use crate::evaluate::{BoundEstimate, BoundEvaluator};
 use crate::free::FreeBits;
 use crate::model::{Encoder, LocalModel, Tensor, initial_weights};
 use crate::optimise::Optimiser;
@@ -291,7 +291,7 @@ impl<'a> Trainer<'a> {
         let simd = self.program.simd();
         let seed = self.settings.seed;
         let per_lane = self.bound.latent * self.bound.samples;
-        normals(
+        self.bound.family.draw(
             simd,
             seed,
             NOISE,

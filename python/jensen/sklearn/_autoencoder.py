@@ -47,6 +47,9 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
         ``"categorical=K"`` (groups of K indicators), for counts ``"poisson"``, ``"negative-binomial"`` or
         ``"zero-inflated-negative-binomial"``, or ``"mixed"``: numbers are Gaussian, columns of 0 and 1 Bernoulli, and
         words categorical.
+    posterior : str
+        Distribution of the latent values given a row: ``"gaussian"``, ``"laplace"``, ``"logistic"`` or
+        ``"student-t=DEGREES"`` with at least 5 degrees of freedom.
     columns : mapping, optional
         Columns of a mixed table with another distribution. Keys are names of columns or their positions, and values are
         ``"gaussian"``, ``"student-t"``, ``"bernoulli"``, ``"categorical"`` or a distribution of counts. A column in
@@ -107,6 +110,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     window: int = 4
     activation: str = "tanh"
     decoder: str = "gaussian=free"
+    posterior: str = "gaussian"
     columns: Mapping[str | int, str] | None = None
     given: Sequence[str | int] = ()
     library_size: bool = False
@@ -143,6 +147,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
             "window": self.window if self.convolutions else None,
             "activation": self.activation,
             "decoder": self.decoder,
+            "posterior": self.posterior,
             "columns": [f"{name}={kind}" for name, kind in kinds.items()],
             "given": [self._named(column) for column in self.given],
             "library_size": "on" if self.library_size else None,

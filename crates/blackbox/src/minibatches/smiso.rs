@@ -25,6 +25,8 @@ pub struct SmisoSettings {
     /// reciprocal of the largest curvature of the log density at the start, which is computed from Hessian-vector
     /// products.
     pub gamma: Option<f64>,
+    /// The weight β of the previous step in the next one, in [0, 1). The value 0 gives the algorithm of the paper.
+    pub momentum: f64,
     /// The number of records per batch.
     pub batch: usize,
     /// The number of draws per iteration.
@@ -41,7 +43,14 @@ impl MethodSettings for SmisoSettings {
             ("alpha", self.alpha),
             ("gamma", self.gamma.unwrap_or(1.0)),
             ("draws", self.draws as f64),
-        ])
+        ])?;
+        if (0.0..1.0).contains(&self.momentum) {
+            return Ok(());
+        }
+        Err(SettingError::new(format!(
+            "the setting momentum must be at least 0 and below 1, not {}",
+            self.momentum
+        )))
     }
 
     fn lanes(&self, _dim: usize) -> usize {
@@ -83,8 +92,19 @@ impl Fitting for SmisoSettings {
 /// ```
 ///
 /// The records are divided into batches once, and each epoch only reorders the batches. The method therefore stores one
-/// mean entry per batch, that is, ⌈N/B⌉ entries instead of N. The iterate is always the weighted mean of the entries.
-/// Momentum or adaptive steps would violate this property, so the method has neither.
+/// mean entry per batch, that is, ⌈N/B⌉ entries instead of N. The iterate is always the weighted mean of the entries,
+/// which makes the steps unbiased. Adaptive steps would violate this property, so the method has none.
+///
+/// The paper leaves open how to add momentum without violating the property. Jensen adds the momentum β v to the iterate
+/// and to *every* entry, where v is the previous change of the iterate (Polyak 1964, the heavy ball):
+///
+/// ```text
+/// u ← |g|/N (w_g' − w_g)      w̄ ← w̄ + u + β v      w_n ← w_n + β v for all n      v ← u + β v
+/// ```
+///
+/// A common translation preserves the mean of the entries and every difference w̄ − w_n, which is the control variate of
+/// the step. The steps therefore remain unbiased. The method stores the sum of all translations instead of moving the
+/// entries, so momentum costs two vectors and no pass over the entries.
 pub struct Smiso<'a, D: RecordDensity> {
     density: &'a D,
     settings: SmisoSettings,
@@ -103,10 +123,28 @@ pub struct Smiso<'a, D: RecordDensity> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmisoState {
     omega: Vec<f64>,
+    /// The entries without their common translation.
     entries: Vec<f64>,
+    /// The common translation of the entries, which is the sum of all momentum.
+    translation: Vec<f64>,
+    /// The last change of the iterate.
+    velocity: Vec<f64>,
     gamma: f64,
     rejected: u64,
     calls: u64,
+}
+
+impl SmisoState {
+    /// Moves the iterate and all entries by the momentum, after the iterate has changed by `share` times `change`.
+    fn push(&mut self, momentum: f64, share: f64, change: &[f64]) {
+        if momentum == 0.0 {
+            return;
+        }
+        self.velocity.iter_mut().for_each(|v| *v *= momentum);
+        axpy(1.0, &self.velocity, &mut self.omega);
+        axpy(1.0, &self.velocity, &mut self.translation);
+        axpy(share, change, &mut self.velocity);
+    }
 }
 
 impl MethodState for SmisoState {
@@ -186,7 +224,7 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
                 family.parameters()
             )));
         }
-        let needed = 8 * (batches.per_epoch() as u64 + 6) * start.len() as u64;
+        let needed = 8 * (batches.per_epoch() as u64 + 8) * start.len() as u64;
         if let Some(limit) = settings.memory_limit
             && needed > limit
         {
@@ -202,6 +240,12 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
         {
             return Err(RecordError::Setting(format!(
                 "SMISO needs a positive step size, not {gamma}"
+            )));
+        }
+        if !(0.0..1.0).contains(&settings.momentum) {
+            return Err(RecordError::Setting(format!(
+                "SMISO needs a momentum of at least 0 and below 1, not {}",
+                settings.momentum
             )));
         }
         Ok(Self {
@@ -241,6 +285,8 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
         Ok(SmisoState {
             omega: self.start.clone(),
             entries: self.start.repeat(self.batches.per_epoch()),
+            translation: vec![0.0; self.start.len()],
+            velocity: vec![0.0; self.start.len()],
             gamma,
             rejected: 0,
             calls: 0,
@@ -275,18 +321,22 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
             let entry = &mut state.entries[group * n..(group + 1) * n];
             let (alpha, gamma) = (self.settings.alpha, state.gamma);
             // The change of the entry is written over the gradient.
-            for ((g, w), mean) in self
+            for (((g, w), mean), moved) in self
                 .gradient
                 .iter_mut()
                 .zip(entry.iter_mut())
                 .zip(&state.omega)
+                .zip(&state.translation)
             {
-                *g = alpha * (mean + gamma * *g - *w);
+                *g = alpha * (mean + gamma * *g - (*w + moved));
                 *w += *g;
             }
             axpy(share, &self.gradient, &mut state.omega);
+            state.push(self.settings.momentum, share, &self.gradient);
         } else {
             state.rejected += 1;
+            // The last change led to a point without a finite gradient, so it is not continued.
+            state.velocity.fill(0.0);
             record = record.with("rejected", 1.0);
             status = (state.rejected >= REJECTED).then(|| Status::Diverged {
                 at: iteration,
@@ -310,6 +360,8 @@ impl Snapshot for SmisoState {
         let mut archive = Archive::new();
         archive.put("omega", &self.omega);
         archive.put("entries", &self.entries);
+        archive.put("translation", &self.translation);
+        archive.put("velocity", &self.velocity);
         archive.put("gamma", &[self.gamma]);
         archive.set("counts", [self.rejected, self.calls]);
         archive
@@ -320,6 +372,8 @@ impl Snapshot for SmisoState {
         Ok(Self {
             omega: archive.vec("omega")?,
             entries: archive.vec("entries")?,
+            translation: archive.vec("translation")?,
+            velocity: archive.vec("velocity")?,
             gamma: archive.vec_of("gamma", 1)?[0],
             rejected,
             calls,

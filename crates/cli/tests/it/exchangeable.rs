@@ -75,6 +75,7 @@ fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
         &["--estimator", "joint-svrg", "--trace-variance", "30"],
         &["--estimator", "inc"],
         &["--method", "smiso"],
+        &["--method", "smiso", "--momentum", "0.9"],
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
@@ -221,6 +222,17 @@ fn what_counts_no_records_is_refused() {
         "2",
     ];
     refused(kid, &heavy, 2, &["from 0 to 1"]);
+    let pushed = ["--exchangeable", "N", "--momentum", "0.9"];
+    refused(kid, &pushed, 2, &["--method smiso"]);
+    let endless = [
+        "--exchangeable",
+        "N",
+        "--method",
+        "smiso",
+        "--momentum",
+        "1",
+    ];
+    refused(kid, &endless, 2, &["from 0 to below 1"]);
     refused(kid, &["--trace-variance", "9"], 2, &["--exchangeable"]);
     refused(
         kid,

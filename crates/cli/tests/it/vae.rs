@@ -564,6 +564,49 @@ fn wake_sleep_trains_both_networks_and_goes_on_to_the_same_bits() {
 }
 
 #[test]
+fn a_fit_keeps_the_family_of_its_posterior() {
+    let desk = Desk::new();
+    let (train, _) = images(&desk);
+    let (run, usual) = (desk.name("run"), desk.name("usual"));
+    let with = |out: &str, more: &[&str]| {
+        let tail = ["--epochs", "60", "--quiet", "--out", out];
+        let args = fit(&train, &tail);
+        jensen(args.into_iter().chain(more.iter().copied())).expect(0);
+    };
+    with(&run, &["--posterior", "laplace"]);
+    with(&usual, &[]);
+    assert!(weights(&desk.path("run")) != weights(&desk.path("usual")));
+    let made = read_json(&desk.path("run/fit.json"));
+    assert_eq!(made["architecture"]["posterior"], "laplace");
+    assert!(read_json(&desk.path("usual/fit.json"))["architecture"]["posterior"].is_null());
+    let scored = jensen(["vae", "evaluate", &run, &train, "--samples", "20", "--json"]);
+    let scored = scored.expect(0).json();
+    // A bound of the stored networks with another family would not have the negentropy of the Laplace distribution.
+    let number = |value: &Value| value.as_f64().unwrap();
+    let divergences = [&made["divergence"], &scored["divergence"]].map(number);
+    assert!(
+        (divergences[0] - divergences[1]).abs() < 1e-3,
+        "{divergences:?}"
+    );
+    let again = [
+        "vae",
+        "fit",
+        "--resume",
+        &run,
+        "--quiet",
+        "--force",
+        "--posterior",
+    ];
+    let again = |name| [&again[..], &[name]].concat();
+    refused(&again("logistic"), 2, &["another architecture", "--out"]);
+    refused(
+        &fit(&train, &["--posterior", "normal"]),
+        2,
+        &["laplace", "student-t=DEGREES"],
+    );
+}
+
+#[test]
 fn bad_data_are_refused_by_location() {
     let desk = Desk::new();
     let (train, _) = images(&desk);

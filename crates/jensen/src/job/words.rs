@@ -69,6 +69,14 @@ pub fn weight(text: &str) -> Result<f64, Error> {
     }
 }
 
+/// Parses a weight from 0 to below 1.
+pub fn below_one(text: &str) -> Result<f64, Error> {
+    match text.parse::<f64>() {
+        Ok(x) if (0.0..1.0).contains(&x) => Ok(x),
+        _ => Err(Error::setting("expected a number from 0 to below 1")),
+    }
+}
+
 /// Parses the size of an image, such as `48x42`.
 pub fn size(text: &str) -> Result<(usize, usize), Error> {
     let parts = text.split_once('x');

@@ -125,6 +125,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
             Ok(Some(Method::Smiso(SmisoSettings {
                 alpha: ALPHA,
                 gamma: request.step_size,
+                momentum: request.momentum.unwrap_or(0.0),
                 batch,
                 draws,
                 memory_limit: None,

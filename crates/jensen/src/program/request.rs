@@ -194,6 +194,9 @@ pub struct FitRequest {
     /// Step size of bbvi's optimiser, or ADVI's eta [default: the optimiser's own; ADVI searches]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub step_size: Option<f64>,
+    /// Momentum of smiso: this part of each step is added to the next [default: 0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BETA", value_parser = words::below_one, help_heading = "Method"))]
+    pub momentum: Option<f64>,
     /// Draws of one gradient of bbvi [default: 64] or advi [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub grad_samples: Option<u64>,
@@ -484,6 +487,15 @@ impl FitRequest {
             }
             if self.estimator != Some(EstimatorName::Ens) {
                 return Err(Error::setting("--ens-weight needs --estimator ens"));
+            }
+        }
+        if let Some(momentum) = self.momentum {
+            if !(0.0..1.0).contains(&momentum) {
+                let expected = "a number from 0 to below 1";
+                return refuse("--momentum", momentum.to_string(), expected);
+            }
+            if self.method != Some(MethodName::Smiso) {
+                return Err(Error::setting("--momentum needs --method smiso"));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use jensen_math::simd::Simd;
 use jensen_neural::{
     Activation, Architecture, Convolutions, Estimator, Grid, Likelihood, Observation, Optimiser,
-    TrainSettings,
+    PosteriorFamily, TrainSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,11 @@ pub struct VaeRequest {
     /// bernoulli, words categorical) [default: bernoulli]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_decoder, help_heading = "Model"))]
     pub decoder: Option<String>,
+    /// Distribution of a record's latent values given the record, whose means and variances the encoder outputs: gaussian,
+    /// laplace, logistic, or student-t=DEGREES with at least 5 degrees of freedom [default: gaussian]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_posterior, help_heading = "Model"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub posterior: Option<String>,
     /// Columns of a mixed table with another distribution, each NAME=gaussian, student-t, bernoulli, categorical or a
     /// distribution of counts; a column of --given may be categorical
     #[cfg_attr(
@@ -355,6 +360,8 @@ impl VaeRequest {
         let architecture = Architecture {
             observation,
             latent: self.latent.map_or(LATENT, |latent| latent as usize),
+            posterior: posterior(self.posterior.as_deref().unwrap_or("gaussian"))
+                .map_err(Error::setting)?,
             convolutions: self.convolutions(extents)?,
             decoder: encoder.iter().rev().copied().collect(),
             encoder,
@@ -440,6 +447,21 @@ fn parse_filters(text: &str) -> Result<String, String> {
 #[cfg(any(feature = "clap", test))]
 fn parse_layers(text: &str) -> Result<String, String> {
     layers(text).map(|_| text.to_owned())
+}
+
+fn posterior(text: &str) -> Result<PosteriorFamily, String> {
+    PosteriorFamily::by_name(text).ok_or_else(|| {
+        format!(
+            "expected gaussian, laplace, logistic, or student-t=DEGREES with a whole number from {} to {}",
+            PosteriorFamily::LEAST_DEGREES,
+            PosteriorFamily::MOST_DEGREES
+        )
+    })
+}
+
+#[cfg(feature = "clap")]
+fn parse_posterior(text: &str) -> Result<String, String> {
+    posterior(text).map(|_| text.to_owned())
 }
 
 fn parse_activation(text: &str) -> Result<String, String> {
@@ -551,6 +573,18 @@ mod tests {
             ..grouped
         };
         assert!(idle.likelihood(false).is_err());
+        let heavy = VaeRequest {
+            posterior: Some("student-t=6".into()),
+            ..VaeRequest::default()
+        };
+        let found = heavy.architecture(&[6], images).unwrap().posterior;
+        assert_eq!(found, PosteriorFamily::StudentT { degrees: 6 });
+        let unbounded = VaeRequest {
+            posterior: Some("student-t=4".into()),
+            ..VaeRequest::default()
+        };
+        let refused = unbounded.architecture(&[6], images).unwrap_err();
+        assert!(refused.to_string().contains("from 5 to 1000"), "{refused}");
         let mut counted = VaeRequest {
             library_size: Some(LibrarySize::On),
             ..VaeRequest::default()

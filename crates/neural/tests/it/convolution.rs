@@ -3,14 +3,15 @@
 use jensen_graph::{Graph, NodeId, SingleProgram, evaluate};
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Convolutions, Grid, Likelihood, Observation, Tensor, TensorSpec,
-    initial_weights,
+    Activation, Architecture, Convolutions, Grid, Likelihood, Observation, PosteriorFamily, Tensor,
+    TensorSpec, initial_weights,
 };
 
 fn images(image: Grid, filters: &[usize], window: usize) -> Architecture {
     Architecture {
         observation: Observation::new(image.len(), Likelihood::Gaussian { bounded: false }),
         latent: 3,
+        posterior: PosteriorFamily::default(),
         convolutions: Some(Convolutions {
             image,
             filters: filters.to_vec(),

@@ -4,7 +4,7 @@ use jensen_math::simd::Simd;
 use jensen_math::special::lgamma;
 use jensen_neural::{
     Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Observation, Optimiser,
-    Records, Tensor, TrainSettings, Trainer,
+    PosteriorFamily, Records, Tensor, TrainSettings, Trainer,
 };
 use jensen_run::{Budget, Control, Identity, run};
 
@@ -27,6 +27,7 @@ fn factor(observation: &Observation) -> Autoencoder {
     let architecture = Architecture {
         observation: observation.clone(),
         latent: 1,
+        posterior: PosteriorFamily::default(),
         convolutions: None,
         encoder: Vec::new(),
         decoder: Vec::new(),

@@ -5,7 +5,7 @@ use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
 use jensen_neural::{
     Activation, Architecture, BoundGraph, Convolutions, Estimator, Grid, Likelihood, Observation,
-    Part, initial_weights,
+    Part, PosteriorFamily, initial_weights,
 };
 
 const WIDTH: usize = 6;
@@ -15,6 +15,7 @@ fn architecture(observation: Observation, activation: Activation) -> Architectur
     Architecture {
         observation,
         latent: LATENT,
+        posterior: PosteriorFamily::default(),
         convolutions: None,
         encoder: vec![5, 4],
         decoder: vec![3],
@@ -83,6 +84,26 @@ fn mixed() -> [Observation; 2] {
     [&first, &second].map(|parts| Observation::of_parts(parts).expect("at least one part"))
 }
 
+/// Returns networks whose posteriors are not normal.
+fn families() -> Vec<(Architecture, Estimator, usize)> {
+    let mut cases = Vec::new();
+    for posterior in [
+        PosteriorFamily::Laplace,
+        PosteriorFamily::Logistic,
+        PosteriorFamily::StudentT { degrees: 6 },
+    ] {
+        let observation = Observation::new(WIDTH, Likelihood::Gaussian { bounded: false });
+        for (estimator, samples) in [(Estimator::Joint, 2), (Estimator::Analytic, 1)] {
+            let architecture = Architecture {
+                posterior,
+                ..architecture(observation.clone(), Activation::Tanh)
+            };
+            cases.push((architecture, estimator, samples));
+        }
+    }
+    cases
+}
+
 fn all_cases() -> Vec<(Architecture, Estimator, usize)> {
     let likelihoods = [
         Likelihood::Bernoulli,
@@ -106,6 +127,7 @@ fn all_cases() -> Vec<(Architecture, Estimator, usize)> {
             3,
         ));
     }
+    cases.extend(families());
     for likelihood in Likelihood::COUNTS {
         for (library_size, missing) in [(None, false), (Some(9.0), false), (Some(9.0), true)] {
             let observation = Observation {

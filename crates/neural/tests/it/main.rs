@@ -3,6 +3,7 @@
 mod convolution;
 mod counts;
 mod estimators;
+mod family;
 mod mixed;
 mod posterior;
 mod start;

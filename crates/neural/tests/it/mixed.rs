@@ -2,7 +2,8 @@
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
-    Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Observation, Part, Tensor,
+    Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Observation, Part,
+    PosteriorFamily, Tensor,
 };
 
 /// Returns an auto-encoder whose outputs do not depend on the latent values and whose encoder returns the prior. A single
@@ -11,6 +12,7 @@ fn constant(observation: Observation, outputs: &[(&str, &[f32])]) -> Autoencoder
     let architecture = Architecture {
         observation,
         latent: 1,
+        posterior: PosteriorFamily::default(),
         convolutions: None,
         encoder: Vec::new(),
         decoder: Vec::new(),

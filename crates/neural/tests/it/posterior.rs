@@ -4,7 +4,7 @@ use jensen_math::rng::{Purpose, fill_uniforms};
 use jensen_math::simd::Simd;
 use jensen_neural::{
     Activation, Architecture, Autoencoder, FloatRecords, Likelihood, Observation, Optimiser,
-    Records, Tensor, TrainSettings, Trained, Trainer,
+    PosteriorFamily, Records, Tensor, TrainSettings, Trained, Trainer,
 };
 use jensen_run::{Budget, Control, Identity, Record, run};
 
@@ -79,6 +79,7 @@ fn networks(width: usize) -> Autoencoder {
     let architecture = Architecture {
         observation: Observation::new(width, Likelihood::Bernoulli),
         latent: 1,
+        posterior: PosteriorFamily::default(),
         convolutions: None,
         encoder: Vec::new(),
         decoder: Vec::new(),

@@ -6,11 +6,13 @@
 //! | `runs` | optimisation runs, and the ELBO of their iterates |
 //! | `variance` | Table 1, Figures 1 and 2 |
 //! | `traces` | Figures 3, 4, 6, 7 and 8 |
+//! | `momentum` | SMISO with momentum, which the paper leaves open |
 //! | `printed` | the estimator as printed, on every task |
 //! | `times` | Table 3 |
 //! | `dropout` | Figure 5: the general form |
 
 mod dropout;
+mod momentum;
 mod printed;
 mod runs;
 mod tasks;
@@ -172,6 +174,18 @@ pub const EXPERIMENT: Experiment = Experiment {
             about: "the estimator as printed on MovieLens, compared with naive, joint and joint-mean",
             from: Scale::Paper,
             run: printed::movielens,
+        },
+        Piece {
+            name: "momentum-sonar",
+            about: "SMISO on Sonar with momentum 0.9, compared with none",
+            from: Scale::Quick,
+            run: momentum::sonar,
+        },
+        Piece {
+            name: "momentum-australian",
+            about: "SMISO on Australian with momentum 0.9, compared with none",
+            from: Scale::Quick,
+            run: momentum::australian,
         },
         Piece {
             name: "table3-mnist",

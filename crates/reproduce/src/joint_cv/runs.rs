@@ -32,14 +32,15 @@ impl From<RecordError> for Failure {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
     Estimator(RecordEstimator, Rule),
-    Smiso,
+    Smiso { momentum: f64 },
 }
 
 impl Method {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Estimator(estimator, _) => estimator.name(),
-            Self::Smiso => "smiso",
+            Self::Smiso { momentum: 0.0 } => "smiso",
+            Self::Smiso { .. } => "smiso-momentum",
         }
     }
 }
@@ -180,8 +181,11 @@ pub(super) fn run(
                 let fit = Minibatch::new(density, family, plan.seed, settings, omega)?;
                 follow(model, fit, MinibatchState::iterate, plan, stopped)
             }
-            Method::Smiso => {
-                let settings = smiso(plan.step, plan.batch);
+            Method::Smiso { momentum } => {
+                let settings = SmisoSettings {
+                    momentum,
+                    ..smiso(plan.step, plan.batch)
+                };
                 let fit = Smiso::new(density, family, plan.seed, settings, omega)?;
                 follow(model, fit, SmisoState::omega, plan, stopped)
             }
@@ -195,6 +199,7 @@ pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {
     SmisoSettings {
         alpha: SMISO_ALPHA,
         gamma: Some(gamma),
+        momentum: 0.0,
         batch,
         draws: 1,
         memory_limit: None,

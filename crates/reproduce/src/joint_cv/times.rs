@@ -47,7 +47,7 @@ fn advance<'a, D: RecordDensity>(
             let settings = settings(estimator, rule, 1e-5, batch);
             going(Minibatch::new(density, family, 1, settings, omega)?)
         }
-        Method::Smiso => going(Smiso::new(density, family, 1, smiso(1e-7, batch), omega)?),
+        Method::Smiso { .. } => going(Smiso::new(density, family, 1, smiso(1e-7, batch), omega)?),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
         .map(|estimator| Method::Estimator(estimator, rule))
         .collect();
     if !task.smiso.is_empty() && paper {
-        methods.push(Method::Smiso);
+        methods.push(Method::Smiso { momentum: 0.0 });
     }
     methods
 }
@@ -50,7 +50,7 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Vec<Method> {
 /// best.
 fn steps(task: &Task, method: Method, scale: Scale) -> &'static [f64] {
     match (method, task.small, scale) {
-        (Method::Smiso, _, _) => task.smiso,
+        (Method::Smiso { .. }, _, _) => task.smiso,
         // Methods with expensive iterations use only the step sizes close to the best one.
         (Method::Estimator(RecordEstimator::Inc, _), _, _) => &SGD_STEPS[3..7],
         (
@@ -196,7 +196,7 @@ impl Lineup {
         let mut lineup = Self::best(context, task);
         lineup.seeds = 1;
         lineup.methods.retain(|(method, _)| match method {
-            Method::Smiso => true,
+            Method::Smiso { .. } => true,
             Method::Estimator(estimator, _) => match estimator {
                 RecordEstimator::Naive | RecordEstimator::Cv => true,
                 RecordEstimator::Joint => task.name != "MovieLens",

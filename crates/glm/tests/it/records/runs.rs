@@ -93,24 +93,21 @@ fn runs_resume_within_an_epoch_to_the_same_bits() {
         };
         check_resume(make, estimator.name());
     }
-    let make = || {
-        let settings = SmisoSettings {
-            alpha: 0.9,
-            gamma: Some(1e-3),
-            batch: 4,
-            draws: 1,
-            memory_limit: None,
+    for momentum in [0.0, 0.5] {
+        let make = || {
+            let settings = SmisoSettings {
+                alpha: 0.9,
+                gamma: Some(1e-3),
+                momentum,
+                batch: 4,
+                draws: 1,
+                memory_limit: None,
+            };
+            let family = Arc::new(MeanField::new(5));
+            Smiso::new(&linear, family, 3, settings, vec![-0.5; 10]).unwrap()
         };
-        Smiso::new(
-            &linear,
-            Arc::new(MeanField::new(5)),
-            3,
-            settings,
-            vec![-0.5; 10],
-        )
-        .unwrap()
-    };
-    check_resume(make, "smiso");
+        check_resume(make, "smiso");
+    }
 }
 
 #[test]
@@ -164,10 +161,11 @@ fn smiso_reaches_the_optimum_and_keeps_the_mean_of_its_entries() {
     let model = logistic(60, 4);
     let best = optimum(&model);
     // The step size is given, or it is derived from the curvature.
-    for gamma in [Some(5e-3), None] {
+    for (gamma, momentum) in [(Some(5e-3), 0.0), (None, 0.0), (Some(1e-3), 0.9)] {
         let settings = SmisoSettings {
             alpha: 0.5,
             gamma,
+            momentum,
             batch: 4,
             draws: 1,
             memory_limit: None,
@@ -185,11 +183,13 @@ fn smiso_reaches_the_optimum_and_keeps_the_mean_of_its_entries() {
             }
         }
         for (a, b) in average.iter().zip(&best) {
-            assert!((a - b).abs() < 0.1, "{gamma:?}: {average:?} {best:?}");
+            let near = (a - b).abs() < 0.1;
+            assert!(near, "{gamma:?} {momentum}: {average:?} {best:?}");
         }
-        let entries = state.save().vec("entries").unwrap();
+        let saved = state.save();
+        let [entries, translation] = ["entries", "translation"].map(|k| saved.vec(k).unwrap());
         let mean: Vec<f64> = (0..8)
-            .map(|i| entries.chunks(8).map(|e| e[i]).sum::<f64>() / 15.0)
+            .map(|i| translation[i] + entries.chunks(8).map(|e| e[i]).sum::<f64>() / 15.0)
             .collect();
         assert_close(state.omega(), &mean, 1e-10, "entries");
     }
