@@ -256,7 +256,7 @@ impl Job for LatentJob<'_> {
         let mut evidence = evidence(&self.shown(made));
         let stored = StoredPosterior::new(&made.output.0);
         let found = (self.check)(self.model, &stored).unwrap_or_else(|error| {
-            let told = format!("a check of the fit failed: {error}");
+            let text = format!("a check of the fit failed: {error}");
             Some(Reason::new(
                 told,
                 "Change the settings that the error names.",

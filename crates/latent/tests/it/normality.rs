@@ -38,7 +38,7 @@ fn exact(likelihood: Likelihood, variance: f64, response: &[f64]) -> (f64, f64) 
 }
 
 /// The measured distance is the exact one less two standard errors of 10 000 draws, which are 1.4 % for a standard deviation and
-/// 0.02 for a mean if weights are nearly equal, and more for a long tail.
+/// 0.02 for a mean if weights are nearly equal. For a long tail they are larger, and what is left is at least 60 %.
 #[test]
 fn distances_from_normal_posteriors_are_measured() {
     let mut far = 0;
@@ -51,6 +51,8 @@ fn distances_from_normal_posteriors_are_measured() {
             vec![2.0, 4.0, 1.0, 3.0],
         ),
         (Likelihood::poisson(), 4.0, vec![0.0; 3]),
+        (Likelihood::poisson(), 25.0, vec![0.0; 3]),
+        (Likelihood::bernoulli(), 25.0, vec![1.0; 4]),
         (Likelihood::poisson(), 4.0, vec![2.0, 5.0, 3.0]),
         (Likelihood::bernoulli(), 9.0, vec![1.0; 4]),
         (Likelihood::bernoulli(), 1.0, vec![1.0, 0.0, 1.0]),
@@ -62,18 +64,17 @@ fn distances_from_normal_posteriors_are_measured() {
         let ratio = (sd / fit.variance[0].sqrt()).ln().abs().exp();
         let shift = (mean - fit.mean[0]).abs() / fit.variance[0].sqrt();
         let case = format!("{likelihood:?}, {response:?}: {ratio} {shift}, measured {found:?}");
-        assert!(
-            found.sd_ratio < ratio + 0.01 && found.sd_ratio > ratio - 0.06,
-            "{case}"
-        );
+        let [sure, all] = [0.6 * (ratio - 1.0) - 0.02, ratio - 0.99];
+        assert!((sure..all).contains(&(found.sd_ratio - 1.0)), "{case}");
         assert!(
             found.shift < shift + 0.02 && found.shift > shift - 0.06,
             "{case}"
         );
         assert!(found.effective > 400.0, "{case}");
+        assert!(found.is_far() || ratio < 1.16, "{case}");
         far += usize::from(found.is_far());
     }
-    assert!(far >= 2, "{far}");
+    assert!(far > 0, "{far}");
 }
 
 /// A posterior under a normal likelihood is normal, so nothing is drawn.
