@@ -258,7 +258,7 @@ impl Job for LatentJob<'_> {
         let found = (self.check)(self.model, &stored).unwrap_or_else(|error| {
             let text = format!("a check of the fit failed: {error}");
             Some(Reason::new(
-                told,
+                text,
                 "Change the settings that the error names.",
             ))
         });
