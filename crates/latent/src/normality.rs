@@ -111,7 +111,7 @@ pub fn normality(model: &LatentModel, fit: &Fit) -> Result<Option<Normality>, Er
     let total = jensen_math::sum::pairwise_sum(&weights);
     let weights: Vec<f64> = weights.iter().map(|w| w / total).collect();
     let effective = 1.0 / dot(&weights, &weights);
-    if !(effective >= EFFECTIVE) {
+    if effective.is_nan() || effective < EFFECTIVE {
         return Ok(None);
     }
     let variances = fit.variance.iter().chain(&fit.predictor_variance);

@@ -95,9 +95,9 @@ fn of_copy(
                     .map(|(r, c)| lattice.node(r, c).map_or(f64::NAN, |node| values[node]))
                     .collect()
             };
-            for (what, values) in [("mean", &mean), ("standard deviation", &sd)] {
+            for (what, values) in [("mean", mean), ("standard deviation", sd)] {
                 drawn.push(grid(
-                    &title,
+                    title,
                     what,
                     cells(values),
                     lattice.rows,
@@ -109,15 +109,15 @@ fn of_copy(
             column, from, step, ..
         }) => {
             let x = (0..mean.len()).map(|i| from + step * i as f64).collect();
-            drawn.push(line(&title, column, x, &mean, &sd));
+            drawn.push(line(title, column, x, mean, sd));
         }
         Reader::At(Index::Times(times)) => {
             let x = times.nodes.clone();
-            drawn.push(line(&title, &times.column, x, &mean, &sd));
+            drawn.push(line(title, &times.column, x, mean, sd));
         }
         Reader::At(Index::Regions { nodes, .. }) => {
             drawn.extend(regions(
-                &title,
+                title,
                 piece,
                 &mean[..*nodes],
                 &sd[..*nodes],
@@ -125,20 +125,20 @@ fn of_copy(
             ));
         }
         Reader::At(Index::Rows { nodes }) => {
-            let on_graph = regions(&title, piece, &mean[..*nodes], &sd[..*nodes], graphs);
+            let on_graph = regions(title, piece, &mean[..*nodes], &sd[..*nodes], graphs);
             if on_graph.is_empty() {
                 let x = (0..*nodes).map(|i| (i + 1) as f64).collect();
-                drawn.push(line(&title, "row", x, &mean, &sd));
+                drawn.push(line(title, "row", x, mean, sd));
             } else {
                 drawn.extend(on_graph);
             }
         }
         Reader::Mesh(mesh) => {
-            drawn.extend(mesh_maps(&title, mesh, &mean, &sd));
+            drawn.extend(mesh_maps(title, mesh, mean, sd));
         }
-        Reader::Tensor(tensor) => drawn.push(tensor_map(&title, tensor, &mean)),
+        Reader::Tensor(tensor) => drawn.push(tensor_map(title, tensor, mean)),
         Reader::At(Index::Groups { .. }) | Reader::Covariates(_) => {
-            drawn.push(bars(&title, &labels(piece), &mean, &sd));
+            drawn.push(bars(title, &labels(piece), mean, sd));
         }
         _ => {}
     }
