@@ -212,6 +212,10 @@ fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let cell = 2.0 * REACH / CELLS as f64;
     let position = |k: usize| -REACH + cell * k as f64;
     let (low, high) = (f(-REACH), f(REACH));
+    // A linear predictor far beyond all data has no distribution in double precision.
+    if low.is_nan() || high.is_nan() {
+        return f64::NAN;
+    }
     let values: Vec<f64> = (0..=CELLS).map(|k| f(position(k))).collect();
     let level = |x: f64, end: f64| (x - end).abs() <= LEVEL;
     // The last position before which the function is constant, and the first position after which it is constant.

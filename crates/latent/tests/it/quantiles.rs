@@ -92,3 +92,19 @@ fn predictive_distributions_are_averages() {
         }
     }
 }
+
+/// A fit that diverged may have predictors whose exponentials overflow. Its predictions are not numbers, but no panic.
+#[test]
+fn predictors_beyond_all_numbers_have_no_quantiles() {
+    for (mean, sd) in [
+        (800.0, 1.0),
+        (0.0, 1e200),
+        (f64::INFINITY, 1.0),
+        (0.0, f64::INFINITY),
+    ] {
+        for likelihood in [Likelihood::poisson(), Likelihood::hurdle_poisson(1.0)] {
+            let own = Predictive::new(likelihood, mean, sd, 1.0);
+            let _ = own.quantile(0.05);
+        }
+    }
+}
