@@ -245,7 +245,7 @@ impl Copied {
                 };
                 (matrix, log_determinant.unwrap_or(0.0))
             }
-            None => (identity(self.count), 0.0),
+            None => (Sparse::identity(self.count), 0.0),
         }
     }
 
@@ -329,16 +329,6 @@ impl Copied {
     }
 }
 
-fn identity(count: usize) -> Sparse {
-    Sparse {
-        rows: count,
-        cols: count,
-        col_start: (0..=count).collect(),
-        row: (0..count).collect(),
-        value: vec![1.0; count],
-    }
-}
-
 impl Field {
     /// Returns copies of a field. With `rho`, they are a stationary autoregression with this correlation of neighbouring
     /// copies, and independent otherwise.
@@ -363,7 +353,7 @@ impl Field {
             None => None,
         };
         let between =
-            (along.as_ref()).map_or_else(|| identity(count), |field| field.pattern.clone());
+            (along.as_ref()).map_or_else(|| Sparse::identity(count), |field| field.pattern.clone());
         let nodes = one.len();
         let mut pattern = Sparse {
             rows: count * nodes,
