@@ -16,8 +16,8 @@ use crate::linear::kernels::dot;
 use crate::site::Sites;
 use crate::{Design, Error, Fit, LatentModel, Query, draw};
 
-/// Number of values of all draws. Draws then take 32 MB.
-const VALUES: usize = 4_000_000;
+/// Number of values of all draws. Draws then take 8 MB, which is little beside a fit.
+const VALUES: usize = 1_000_000;
 
 /// Fewest draws. With this number and weights that are nearly equal, a standard deviation has an error of 2.2 %.
 const FEWEST: usize = 1000;
@@ -28,8 +28,8 @@ const MOST: usize = 10_000;
 /// Least effective number of draws. With fewer, the weights vary so much that their own moments are unreliable.
 const EFFECTIVE: f64 = 400.0;
 
-/// A difference counts beyond this number of its standard errors. The largest of 4000 errors is about 3.7 standard errors, so
-/// without any difference at most 1.7 of them count. That is 0.01 for nearly equal weights, a tenth of the accepted difference.
+/// A difference counts beyond this number of its standard errors. The largest of 1000 errors is about 3.3 standard errors, so
+/// without any difference at most 1.3 of them count. That is 0.01 for nearly equal weights, a tenth of the accepted difference.
 const ERRORS: f64 = 2.0;
 
 /// Seed of the draws. The result depends on the fit alone.
@@ -62,7 +62,7 @@ impl Normality {
 }
 
 /// Compares the posterior of a fit of `model` with the exact posterior. Returns `None` if the likelihood is normal, so that the
-/// posterior is, if the weights of the draws are too unequal for a comparison, if there are more than 4000 latent variables
+/// posterior is, if the weights of the draws are too unequal for a comparison, if there are more than 1000 latent variables
 /// and linear predictors, or if an observation has several linear predictors or a residual.
 ///
 /// The cost is that of 1000 to 10 000 joint draws and as many evaluations of the likelihood.
