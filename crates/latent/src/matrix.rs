@@ -25,6 +25,13 @@ impl Dense {
         }
     }
 
+    /// Returns every `step`-th row, starting with the first.
+    pub(crate) fn thinned(&self, step: usize) -> Self {
+        Self::from_fn(self.rows.div_ceil(step), self.cols, |i, j| {
+            self.get(i * step, j)
+        })
+    }
+
     /// Creates the matrix whose element (i, j) is `f(i, j)`.
     pub fn from_fn(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
         let mut data = Vec::with_capacity(rows * cols);

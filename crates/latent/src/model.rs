@@ -52,6 +52,27 @@ impl LatentModel {
         self.observations.response.len() * self.likelihood.predictors()
     }
 
+    /// Returns the model of every `step`-th observation, starting with the first. Returns `None` if its design is not
+    /// projected.
+    pub(crate) fn thinned(&self, step: usize) -> Option<Self> {
+        let design = self.design.thinned(step)?;
+        let each = |list: &[f64]| list.iter().step_by(step).copied().collect::<Vec<f64>>();
+        let Observations {
+            response,
+            size,
+            offset,
+        } = &self.observations;
+        Some(Self {
+            design,
+            observations: Observations {
+                response: each(response),
+                size: size.as_deref().map(each),
+                offset: offset.as_deref().map(each),
+            },
+            ..self.clone()
+        })
+    }
+
     /// Returns the number of rows of the design: one per predictor, or one per contrast if contrasts of categories
     /// replace the predictors.
     pub(crate) fn design_rows(&self) -> usize {

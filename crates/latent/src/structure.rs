@@ -135,6 +135,17 @@ impl Design {
             _ => None,
         }
     }
+
+    /// Returns every `step`-th row of a projected design, or `None` for other designs.
+    pub(crate) fn thinned(&self, step: usize) -> Option<Self> {
+        let Self::Projected(w, residuals) = self else {
+            return None;
+        };
+        Some(Self::Projected(
+            Arc::new(w.thinned(step)),
+            Arc::new(residuals.iter().step_by(step).copied().collect()),
+        ))
+    }
 }
 
 /// Derivatives of the bound with respect to the content of a [`Structure`], at the dual optimum.
@@ -279,6 +290,13 @@ pub trait Prior: Sync {
     /// Computes dBound/dθ from the derivative with respect to the structure. [`structure`](Self::structure) must have
     /// built this structure at the same θ.
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
+
+    /// Returns the same prior for every `step`-th row, starting with the first, if fits of fewer rows are faster in
+    /// proportion. The search for hyperparameters then begins with few rows. The default is `None`.
+    fn thinned(&self, step: usize) -> Option<Box<dyn Prior + '_>> {
+        let _ = step;
+        None
+    }
 }
 
 /// The prior quantities that a prediction needs.

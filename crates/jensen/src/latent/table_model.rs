@@ -495,6 +495,13 @@ impl Prior for TableModel {
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
         self.copies().gradient(theta, at, sensitivity)
     }
+
+    fn thinned(&self, step: usize) -> Option<Box<dyn Prior + '_>> {
+        match self.likelihood.predictors() {
+            1 => self.assembled.prior().thinned(step),
+            _ => None,
+        }
+    }
 }
 
 impl TableModel {

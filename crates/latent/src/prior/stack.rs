@@ -403,6 +403,18 @@ impl Prior for Stack {
         }
         out
     }
+
+    fn thinned(&self, step: usize) -> Option<Box<dyn Prior + '_>> {
+        let mut out = self.clone();
+        let mut any = false;
+        for part in &mut out.parts {
+            if let Block::Inducing(inducing) = part {
+                inducing.thin(step);
+                any = true;
+            }
+        }
+        any.then(|| Box::new(out) as Box<dyn Prior>)
+    }
 }
 
 fn join(structures: &[Structure], len: usize) -> Precision {

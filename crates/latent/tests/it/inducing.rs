@@ -3,12 +3,13 @@
 
 use jensen_latent::prior::{Assembled, Rows, Spec, Units, assemble};
 use jensen_latent::{
-    Dense, Design, Fit, LatentModel, Likelihood, Observations, Query, SiteBound, draw,
-    leave_one_out, predict,
+    Dense, Design, Error, Fit, LatentModel, LearnSettings, Likelihood, Observations, Parameter,
+    Prior, Query, Sensitivity, SiteBound, Structure, draw, learn, leave_one_out, predict,
 };
+use jensen_run::{Budget, Control, Silent};
 
 use crate::assemble::TestTable;
-use crate::common::{close, converged, invert, noise};
+use crate::common::{close, converged, identity, invert, noise};
 
 const VARIANCE: f64 = 0.3;
 
@@ -366,5 +367,64 @@ fn few_points_show_their_error() {
             );
             assert!(found.sd_ratio < 1.05 * ratio, "{told}");
         }
+    }
+}
+
+/// A prior whose searches have no stage with fewer rows.
+struct Whole<'a>(&'a dyn Prior);
+
+impl Prior for Whole<'_> {
+    fn parameters(&self) -> Vec<Parameter> {
+        self.0.parameters()
+    }
+
+    fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
+        self.0.structure(theta)
+    }
+
+    fn design(&self, theta: &[f64], design: &Design) -> Result<Design, Error> {
+        self.0.design(theta, design)
+    }
+
+    fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64> {
+        self.0.gradient(theta, at, sensitivity)
+    }
+}
+
+/// A search that begins with an eighth of the rows ends at the same maximum after fewer fits of all rows.
+#[test]
+fn a_search_that_begins_with_fewer_rows_is_shorter() {
+    let n = 800;
+    for (likelihood, by) in [
+        (Likelihood::gaussian(0.1), ""),
+        (Likelihood::poisson(), ""),
+        (Likelihood::gaussian(0.1), ", by=b"),
+    ] {
+        let text = format!("intercept() + svgp(rbf, ard, on=(x, z), inducing=12{by})");
+        let made = made(&text, n);
+        let start: Vec<f64> = made.prior().parameters().iter().map(|p| p.start).collect();
+        let model = model(&made, &start, likelihood, n);
+        let search = |prior: &dyn Prior| {
+            let clock = || 0.0;
+            let mut silent = Silent;
+            let mut control = Control::new(Budget::iterations(100), &clock, &mut silent);
+            learn(
+                prior,
+                &model,
+                &LearnSettings::default(),
+                &identity(),
+                &mut control,
+            )
+            .unwrap()
+        };
+        let [short, whole] = [made.prior(), &Whole(made.prior())].map(search);
+        assert!(short.status.is_converged() && whole.status.is_converged());
+        close("bound", &[short.fit.bound], &[whole.fit.bound], 1e-5);
+        assert!(
+            short.iterations < whole.iterations,
+            "{} and {}",
+            short.iterations,
+            whole.iterations
+        );
     }
 }

@@ -95,6 +95,15 @@ impl Inducing {
         &self.fitted
     }
 
+    /// Keeps every `step`-th row of the fit, starting with the first. The inducing points stay.
+    pub(in crate::prior) fn thin(&mut self, step: usize) {
+        let At { points, factor } = &self.fitted;
+        self.fitted = At {
+            points: Arc::new(points.thinned(step)),
+            factor: (factor.as_ref()).map(|f| f.iter().step_by(step).copied().collect()),
+        };
+    }
+
     fn kernel<'a>(&self, values: &'a [f64], rows: &Dense) -> Kernel<'a> {
         Kernel::new(self.shape, values[0], &values[1..], rows, &self.points)
     }
