@@ -29,7 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 
 use jensen_blackbox::records::RecordEstimator;
-use jensen_blackbox::{FamilyChoice, FamilyKind, Method, Subject};
+use jensen_blackbox::{FamilyChoice, FamilyKind, Method, RecordTrust, Subject};
 use jensen_data::DataSet;
 use jensen_density::{AllRecords, Posterior, RecordDensity};
 use jensen_graph::RecordGraph;
@@ -87,13 +87,17 @@ pub fn with_at_most(mut method: Method, records: usize) -> Method {
 /// Returns the method with the default gradient estimator for the model and the family. The default estimator is
 /// `joint-exact` if the draw can be integrated out analytically. For other likelihoods that depend on a few linear
 /// predictors, the default estimator is `joint`, because its table is small in this case. For all other models, the
-/// default estimator is `joint-svrg`.
+/// default estimator is `joint-svrg`. TrustVI uses the control variate of `joint-svrg` for up to
+/// [`RecordTrust::MOST_CONTROLLED`] coordinates.
 #[must_use]
 pub fn with_usual_estimator(
     mut method: Method,
     records: &impl RecordDensity,
     family: &FamilyChoice,
 ) -> Method {
+    if let Method::RecordTrust(settings) = &mut method {
+        settings.controlled = records.dim() <= RecordTrust::MOST_CONTROLLED;
+    }
     if let Method::Minibatch(settings) = &mut method {
         let mean_field = matches!(
             family,

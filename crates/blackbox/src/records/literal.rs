@@ -73,16 +73,28 @@ impl<D: RecordDensity> Gradients<'_, D> {
             return;
         };
         let (d, draws) = (self.density.dim(), self.draws);
+        let average = |row: &[f64]| row.iter().sum::<f64>() / draws as f64;
+        let noise: Vec<f64> = request
+            .noise
+            .as_slice()
+            .chunks_exact(draws)
+            .map(average)
+            .collect();
         let mut z = vec![0.0; d * draws];
         for (slot, records) in slots.group(request.batch.iter().copied()).iter() {
             let omega = &slots.slot(slot).values;
-            let points = LanesMut::new(&mut z, d, draws);
-            self.family.transform(omega, request.noise, points);
-            let mean = &omega[..d];
-            let rows = z.chunks_exact(draws).zip(mean);
-            let shift: Vec<f64> = rows
-                .map(|(z, mean)| z.iter().sum::<f64>() / draws as f64 - mean)
-                .collect();
+            let (mean, rest) = omega.split_at(d);
+            let shift: Vec<f64> = if self.family.is_factorised() {
+                rest.iter()
+                    .zip(&noise)
+                    .map(|(sd, noise)| sd * noise)
+                    .collect()
+            } else {
+                let points = LanesMut::new(&mut z, d, draws);
+                self.family.transform(omega, request.noise, points);
+                let rows = z.chunks_exact(draws).zip(mean);
+                rows.map(|(z, mean)| average(z) - mean).collect()
+            };
             self.add_entries(records, mean, &shift, first, second);
         }
     }
@@ -124,7 +136,13 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let Store::Slots(slots) = &mut table.store else {
             return;
         };
-        slots.assign(request.batch, &[], request.omega);
+        let mut kept = request.omega.to_vec();
+        if self.family.is_factorised() {
+            // The table stores standard deviations, because every later batch would compute their exponentials again.
+            let log_sd = &mut kept[self.density.dim()..];
+            log_sd.iter_mut().for_each(|x| *x = x.exp());
+        }
+        slots.assign(request.batch, &[], &kept);
         axpy(1.0, &self.change.gradient, &mut table.sum);
         table.complete = complete;
     }

@@ -14,6 +14,7 @@
 //! | `change` | the change of a table's sums when a batch's entries are renewed |
 //! | `batches` | [`Batches`]: reshuffled epochs |
 //! | `subsampled` | [`Subsampled`]: a density in which every pair of draws uses a minibatch |
+//! | `expansion` | the second-order expansion of a likelihood, which reduces the noise of `subsampled` |
 //! | `generic` | [`DoublyStochastic`], [`Generic`]: estimators for any doubly stochastic objective |
 //! | `prepared` | [`Prepared`]: a density's records as a fit uses them |
 //! | `variance` | [`variances`]: total, subsampling and Monte-Carlo variance at an iterate |
@@ -22,6 +23,7 @@
 mod batches;
 mod change;
 mod estimator;
+mod expansion;
 mod expected;
 mod generic;
 mod gradients;

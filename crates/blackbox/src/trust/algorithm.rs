@@ -43,6 +43,15 @@ const FAR_DRAWS: usize = 1024;
 /// A step is assumed to achieve at least this share of the predicted gain, however noisy the gradient is.
 const LEAST_PROMISE: f64 = 1e-3;
 
+/// A snapshot moves with the mean of the approximation when a coordinate is farther from it than this number of standard
+/// deviations. The noise of the control variate is of third order in the distance of a draw from the snapshot, whose
+/// largest part is then still that of the draw.
+const AWAY: f64 = 0.5;
+
+/// The number of evaluations of a record per draw with the control variate: at the draw, at the snapshot, and a product
+/// there, which counts twice.
+pub(super) const CONTROLLED: u64 = 4;
+
 /// Variational inference by stochastic trust regions. Its result is the vector of parameters ω.
 pub struct Trust<'a, D: TwiceDifferentiable> {
     density: &'a D,
@@ -55,6 +64,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
     records: Option<&'a dyn Choose>,
+    controlled: bool,
     products: Option<(u64, Objective<'a, D>)>,
 }
 
@@ -78,6 +88,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             gradients: Gradients::new(density),
             oracle: Oracle::new(density, family.clone()),
             records: None,
+            controlled: false,
             products: None,
             family,
         }
@@ -87,6 +98,35 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self.records = Some(records);
         self.gradients.records = Some(records);
         self
+    }
+
+    /// Reduces the noise of minibatches by the joint control variate, once the predicted gain is at most [`FAR`].
+    #[must_use]
+    pub fn controlled(mut self) -> Self {
+        self.controlled = true;
+        self
+    }
+
+    /// Moves the snapshot of the control variate if the approximation has moved away from it.
+    fn expand(&self, state: &mut TrustState) {
+        let Some(records) = self.records.filter(|_| self.controlled) else {
+            return;
+        };
+        let mean = self.family.mean(&state.omega);
+        let log_sd = self.family.marginal_log_sd(&state.omega);
+        let mut each = mean.iter().zip(&state.snapshot).zip(&log_sd);
+        let away = state.snapshot.is_empty()
+            || each.any(|((mean, at), log_sd)| (mean - at).abs() > AWAY * log_sd.exp());
+        if away && state.gap[0] <= FAR {
+            // A gradient and a product for each coordinate, of all records.
+            let passes = records.batches().div_ceil(CONTROLLED);
+            state.calls.gradients += passes;
+            state.calls.products += passes * mean.len() as u64;
+            state.snapshot = mean;
+        }
+        if !state.snapshot.is_empty() {
+            records.expand(&state.snapshot);
+        }
     }
 
     fn key(&self, iteration: u64) -> u64 {
@@ -432,6 +472,7 @@ impl<D: TwiceDifferentiable> Algorithm for Trust<'_, D> {
 
     fn step(&mut self, state: &mut TrustState, iteration: u64) -> Step {
         let tolerance = self.settings.tolerance(self.family.dim());
+        self.expand(state);
         self.renew_hessian(state, iteration);
         let Some(proposal) = self.prepare(state, iteration) else {
             return self.narrow(state, iteration);

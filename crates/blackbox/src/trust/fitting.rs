@@ -3,7 +3,7 @@
 use jensen_density::TwiceDifferentiable;
 use jensen_run::Status;
 
-use super::algorithm::Trust;
+use super::algorithm::{CONTROLLED, Trust};
 use super::settings::{RecordTrust, TrustSettings};
 use super::state::TrustState;
 use crate::engine::{Beginning, Engine, Fitting};
@@ -34,17 +34,31 @@ impl Fitting for RecordTrust {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
         let minibatches = at.prepared()?.minibatches();
-        Ok(Box::new(Trust::on_records(
+        let dim = at.density.dim();
+        if self.controlled && dim > Self::MOST_CONTROLLED {
+            return Err(FitError::Setting(format!(
+                "the estimator `joint-svrg` of TrustVI stores a matrix of all pairs of coordinates, which is possible for \
+                 at most {} coordinates, but the model has {dim}: use `--estimator naive`",
+                Self::MOST_CONTROLLED
+            )));
+        }
+        let trust = Trust::on_records(
             minibatches,
             at.family,
             at.source,
             self.trust,
             at.omega,
             at.stream,
-        )))
+        );
+        Ok(Box::new(match self.controlled {
+            true => trust.controlled(),
+            false => trust,
+        }))
     }
 
+    /// With the control variate, a draw evaluates the records of its batch again at the snapshot, and a product there.
     fn share(&self, records: u64) -> (u64, u64) {
-        (self.batch as u64, records)
+        let times = if self.controlled { CONTROLLED } else { 1 };
+        (times * self.batch as u64, records)
     }
 }

@@ -187,6 +187,14 @@ pub struct RecordTrust {
     pub trust: TrustSettings,
     /// The number of records per minibatch.
     pub batch: usize,
+    /// Whether the joint control variate with one snapshot reduces the noise. It needs a matrix of all pairs of
+    /// coordinates, and four times as many evaluations of records per draw.
+    pub controlled: bool,
+}
+
+impl RecordTrust {
+    /// The largest number of coordinates with which the control variate can be used.
+    pub const MOST_CONTROLLED: usize = DENSE;
 }
 
 impl MethodSettings for RecordTrust {

@@ -31,6 +31,8 @@ pub struct TrustState {
     pub(super) cramped: u64,
     /// The last predicted improvement, followed by its standard error, in nats.
     pub(super) gap: [f64; 2],
+    /// The point around which the likelihood is expanded, or empty if it is not.
+    pub(super) snapshot: Vec<f64>,
     pub(super) calls: Calls,
 }
 
@@ -53,6 +55,7 @@ impl TrustState {
             at_limit: 0,
             cramped: 0,
             gap: [f64::INFINITY, f64::INFINITY],
+            snapshot: Vec::new(),
             calls: Calls::default(),
         }
     }
@@ -78,6 +81,7 @@ impl Snapshot for TrustState {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.put("omega", &self.omega);
+        archive.put("snapshot", &self.snapshot);
         archive.put(
             "numbers",
             &[self.radius, self.moved, self.gap[0], self.gap[1]],
@@ -114,6 +118,7 @@ impl Snapshot for TrustState {
         let [fine, far] = archive.get("fine")?;
         Ok(Self {
             omega: archive.vec("omega")?,
+            snapshot: archive.vec("snapshot")?,
             radius: numbers[0],
             moved: numbers[1],
             gap: [numbers[2], numbers[3]],

@@ -41,6 +41,36 @@ fn smiso_finds_a_step_size_of_its_own() {
     assert!(gap.abs() < 2.0, "{gap} nats apart");
 }
 
+/// TrustVI with the joint control variate reaches the bound of all records, and a run that stopped before its end resumes
+/// to the same bits.
+#[test]
+fn trust_regions_use_the_joint_control_variate() {
+    let (model, data) = corpus("wells_logit");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let run = |out: &str, more: &[&str]| {
+        let flags = ["--family", "meanfield", "--method", "trust", "--seed", "3"];
+        let args = ["fit", &model, &data, "--exchangeable", "N", "--quiet"];
+        jensen([&args[..], &flags, &["--out", out], more].concat())
+    };
+    let (direct, parts) = (path("direct"), path("parts"));
+    run(&direct, &["--estimator", "joint-svrg"]);
+    let stored =
+        |out: &str, file: &str| std::fs::read(std::path::Path::new(out).join(file)).unwrap();
+    let lines = String::from_utf8(stored(&direct, "trace.jsonl")).unwrap();
+    let last = lines.lines().count();
+    run(&parts, &["--max-iters", &(last - 1).to_string()]).expect(4);
+    jensen(["fit", "--resume", &parts, "--max-iters", "10000", "--quiet"]);
+    // The control variate is the default.
+    let file = "approximation.safetensors";
+    assert!(stored(&direct, file) == stored(&parts, file));
+
+    let whole = jensen(["fit", &model, &data, "--family", "meanfield", "--json"]).json();
+    let found: serde_json::Value = serde_json::from_slice(&stored(&direct, "fit.json")).unwrap();
+    let gap = whole["elbo"].as_f64().unwrap() - found["elbo"].as_f64().unwrap();
+    assert!(gap.abs() < 0.5, "{gap} nats apart");
+}
+
 #[test]
 fn the_ensemble_without_weight_on_cv_is_inc() {
     let (model, data) = corpus("kidscore_momhs");
@@ -210,6 +240,9 @@ fn what_counts_no_records_is_refused() {
     refused(kid, &["--batch", "10"], 2, &["--exchangeable"]);
     refused(kid, &["--estimator", "joint"], 2, &["--exchangeable"]);
     refused(kid, &["--method", "smiso"], 2, &["--exchangeable"]);
+    let trust = ["--exchangeable", "N", "--method", "trust"];
+    let cv = [&trust[..], &["--estimator", "cv"]].concat();
+    refused(kid, &cv, 2, &["`naive` and `joint-svrg`"]);
     let joint = ["--exchangeable", "N", "--estimator", "joint"];
     let weighted = [&joint[..], &["--ens-weight", "0.3"]].concat();
     refused(kid, &weighted, 2, &["--estimator ens"]);

@@ -137,15 +137,21 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
                     "--method trust has no gradient estimator to trace: remove --trace-variance",
                 ));
             }
-            if request.estimator.is_some()
-                || request.optimizer.is_some()
-                || request.step_size.is_some()
-            {
+            if request.optimizer.is_some() || request.step_size.is_some() {
                 return Err(Error::setting(
-                    "--method trust has its own gradients and steps: remove --estimator, --optimizer and \
-                     --step-size",
+                    "--method trust has its own steps: remove --optimizer and --step-size",
                 ));
             }
+            let controlled = match request.estimator {
+                // Without a given estimator, the number of coordinates decides later.
+                None | Some(EstimatorName::Naive) => false,
+                Some(EstimatorName::JointSvrg) => true,
+                Some(_) => {
+                    return Err(Error::setting(
+                        "--method trust has the estimators `naive` and `joint-svrg`",
+                    ));
+                }
+            };
             let usual = request.trust.over(TrustSettings::default())?;
             Ok(Some(Method::RecordTrust(RecordTrust {
                 trust: TrustSettings {
@@ -156,6 +162,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
                     ..usual
                 },
                 batch,
+                controlled,
             })))
         }
         Some(_) => Err(Error::setting(

@@ -40,9 +40,15 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "figure3",
-            about: "marginal likelihood with 3 latent variables, compared with wake-sleep and Monte-Carlo EM",
+            about: "marginal likelihood of 3 latent variables with 1000 digits, compared with wake-sleep and Monte-Carlo EM",
             from: Scale::Quick,
-            run: likelihoods::figure3,
+            run: likelihoods::few_images,
+        },
+        Piece {
+            name: "figure3-many",
+            about: "the same with 50 000 digits, compared with wake-sleep",
+            from: Scale::Quick,
+            run: likelihoods::many_images,
         },
         Piece {
             name: "figure4",

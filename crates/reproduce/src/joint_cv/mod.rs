@@ -7,6 +7,7 @@
 //! | `variance` | Table 1, Figures 1 and 2 |
 //! | `traces` | Figures 3, 4, 6, 7 and 8 |
 //! | `momentum` | SMISO with momentum, which the paper leaves open |
+//! | `trusted` | TrustVI with the joint control variate |
 //! | `printed` | the estimator as printed, on every task |
 //! | `times` | Table 3 |
 //! | `dropout` | Figure 5: the general form |
@@ -18,6 +19,7 @@ mod runs;
 mod tasks;
 mod times;
 mod traces;
+mod trusted;
 mod variance;
 
 use crate::experiment::{Experiment, Piece};
@@ -154,26 +156,38 @@ pub const EXPERIMENT: Experiment = Experiment {
         Piece {
             name: "printed-mnist",
             about: "the estimator as printed on MNIST, compared with naive, joint and joint-mean",
-            from: Scale::Paper,
+            from: Scale::Quick,
             run: printed::mnist,
         },
         Piece {
             name: "printed-ppca",
             about: "the estimator as printed on PPCA, compared with naive, joint and joint-mean",
-            from: Scale::Paper,
+            from: Scale::Quick,
             run: printed::ppca,
         },
         Piece {
             name: "printed-tennis",
             about: "the estimator as printed on Tennis, compared with naive, joint and joint-mean",
-            from: Scale::Paper,
+            from: Scale::Quick,
             run: printed::tennis,
         },
         Piece {
             name: "printed-movielens",
             about: "the estimator as printed on MovieLens, compared with naive, joint and joint-mean",
-            from: Scale::Paper,
+            from: Scale::Quick,
             run: printed::movielens,
+        },
+        Piece {
+            name: "trust-sonar",
+            about: "TrustVI with the joint control variate on Sonar, compared with minibatches alone",
+            from: Scale::Quick,
+            run: trusted::sonar,
+        },
+        Piece {
+            name: "trust-australian",
+            about: "TrustVI with the joint control variate on Australian, compared with minibatches alone",
+            from: Scale::Quick,
+            run: trusted::australian,
         },
         Piece {
             name: "momentum-sonar",
