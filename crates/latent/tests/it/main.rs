@@ -7,6 +7,7 @@ mod factors;
 mod given;
 mod inducing;
 mod integrate;
+mod intervals;
 mod joint;
 mod likelihoods;
 mod mesh;
