@@ -152,10 +152,12 @@ impl Builder<'_, '_> {
                 (Reader::At(index), Body::Field(field.named(&self.label)))
             }
         };
-        let repeats = self.repeats()?;
-        let body = match &repeats {
-            None => body,
-            Some(repeats) => self.copies(repeats, body)?,
+        let (repeats, body) = match self.repeats()? {
+            None => (None, body),
+            Some(repeats) => {
+                let (repeats, body) = self.copies(repeats, &reader, body)?;
+                (Some(repeats), body)
+            }
         };
         Ok(Building {
             piece: Piece {

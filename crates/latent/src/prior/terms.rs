@@ -115,9 +115,9 @@ const COR: Hyper = Hyper {
 };
 const LINE: &[&str] = &["on", "from", "to", "step"];
 
-const EVERY: [&str; 3] = ["by", "replicate", "group"];
+const EVERY: [&str; 4] = ["by", "replicate", "group", "group_model"];
 
-/// The correlation of neighbouring copies of a field.
+/// The correlation of copies of a field: of neighbouring copies, or of any two if they are exchangeable.
 const GROUP_RHO: Hyper = Hyper {
     name: "group_rho",
     ..RHO

@@ -7,6 +7,7 @@ mod factors;
 mod given;
 mod inducing;
 mod integrate;
+mod interactions;
 mod intervals;
 mod joint;
 mod likelihoods;
