@@ -10,7 +10,8 @@ pub struct Observations {
     /// The response y, one per observation. A multinomial response is the index of its category, from 0.
     pub response: Vec<f64>,
     /// The size of each observation. Its meaning depends on the likelihood ([`Likelihood::sized_by`]): an exposure, a
-    /// number of trials, the known standard deviation of an error, or whether an event was observed. The default is 1.
+    /// number of trials, the known standard deviation of an error, whether an event was observed, or the end of an
+    /// interval. The default is 1, except for intervals, which have no default.
     pub size: Option<Vec<f64>>,
     /// Offsets of the linear predictors, one per predictor.
     pub offset: Option<Vec<f64>>,
@@ -147,10 +148,20 @@ impl LatentModel {
         ] {
             if let Some(column) = column {
                 same_length(what, column.len(), len)?;
-                finite(what, column)?;
+                // The intervals of right-censored times have no end.
+                let endless = sized == Size::Until && what == sized.name();
+                if !(endless && column.iter().all(|x| !x.is_nan())) {
+                    finite(what, column)?;
+                }
             }
         }
         finite("response", &data.response)?;
+        if sized == Size::Until && data.size.is_none() {
+            return Err(Error::Data(format!(
+                "the likelihood `{}` needs the end of the interval of each observation",
+                self.likelihood.name()
+            )));
+        }
         for (i, &size) in data.size.iter().flatten().enumerate() {
             if let Some(domain) = self.likelihood.refuses_size(data.response[i], size) {
                 return Err(Error::Data(format!(

@@ -39,7 +39,7 @@ A prior is a sum (`+`) of:
   grid(rw1|rw2|spde, ROWS, COLUMNS, on=CELL, mask=FILE, precision=…)
   mesh(spde, on=(COLUMN, COLUMN), edge=…, range=…, variance=…)
 
-A kernel is rbf, matern12, matern32, matern52, linear, constant, or a product of them with `*`. A grid is on a CELL or on
+A kernel is rbf, matern12, matern32, matern52, rq, linear, constant, or a product of them with `*`. A grid is on a CELL or on
 (ROW, COLUMN); spde has range=… and variance=… instead of a precision.
 
 `name=value` fixes a hyperparameter, `name~value` sets its starting value, `name~pc(U, α)` its prior (also gamma, inv_gamma,

@@ -191,6 +191,12 @@ pub fn fit_analysis(
              errors; use `gaussian`"
         )));
     }
+    if matches!(likelihood.sized_by(), Size::Event | Size::Until) {
+        return Err(Error::setting(format!(
+            "--likelihood {text}: the columns of a factor analysis are responses, so none of them says which times are \
+             censored; use `lognormal`"
+        )));
+    }
     if likelihood.levels().is_some() {
         return Err(Error::setting(format!(
             "--likelihood {text}: the columns of a factor analysis have different levels; use `gaussian`"

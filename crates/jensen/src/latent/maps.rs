@@ -32,7 +32,10 @@ fn moments(known: &Known, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>
 pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]) -> Vec<Drawn> {
     let times = model.likelihood().predictors();
     let mut drawn = Vec::new();
-    for piece in model.assembled().pieces() {
+    let constrained =
+        |piece: &&Piece| (piece.repeats.as_ref()).is_some_and(Repeats::is_constrained);
+    // The latent variables of constrained copies are coefficients, which have no position.
+    for piece in (model.assembled().pieces().iter()).filter(|piece| !constrained(piece)) {
         let copies = piece.repeats.as_ref().map_or(1, Repeats::count);
         for copy in 0..times {
             let (mean, sd) = moments(known, piece, times, copy);

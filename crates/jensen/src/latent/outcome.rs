@@ -36,7 +36,8 @@ pub struct PredictedRows {
     /// Whether some responses are censored times, so that means of responses are too small.
     pub censored: bool,
     /// The log predictive density of each response in nats, or NaN if the response, the standard deviation of its error
-    /// or its event is unknown. For a censored time, it is the log probability of a later event.
+    /// or its event is unknown. For a censored time, it is the log probability of a later event or of an event in the
+    /// interval.
     pub log_density: Vec<f64>,
 }
 
@@ -201,7 +202,11 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &ObservedRows) -> Predict
             Size::Trials => at.size.clone(),
             _ => vec![1.0; rows],
         },
-        censored: likelihood.sized_by() == Size::Event && at.size.contains(&0.0),
+        censored: match likelihood.sized_by() {
+            Size::Event => at.size.contains(&0.0),
+            Size::Until => at.size.iter().zip(&at.response).any(|(end, y)| end > y),
+            _ => false,
+        },
         log_density: Vec::with_capacity(rows),
     };
     for (mean, interval, predictive, log_density) in all {

@@ -87,7 +87,7 @@ pub(super) struct Parsed {
     pub(super) free: Vec<bool>,
     given: Vec<bool>,
     priors: Vec<Option<Distribution>>,
-    /// The column with the known standard deviations of errors, or with the events.
+    /// The column with the known standard deviations of errors, the events, or the ends of intervals.
     pub(super) known: Option<String>,
     /// The ordered levels of the response that were given, from the lowest.
     pub(super) levels: Option<Vec<String>>,
@@ -249,9 +249,13 @@ fn given_levels(call: &Call, likelihood: Likelihood) -> Result<Option<Vec<String
 }
 
 /// The keys whose value is a column, and the contents of the column.
-const COLUMNS: [(&str, &str); 2] = [
+const COLUMNS: [(&str, &str); 3] = [
     ("sd", "the known standard deviations"),
     ("event", "1 for observed and 0 for censored times"),
+    (
+        "until",
+        "the ends of the intervals of times, which are empty for right-censored times",
+    ),
 ];
 
 fn is_column(key: &str) -> bool {
@@ -266,6 +270,15 @@ fn known_column(call: &Call) -> Result<Option<(&'static str, String)>, String> {
     let Some((key, contents, named)) = found else {
         return Ok(None);
     };
+    let others = (call.named.iter()).find(|n| n.key.text != key && is_column(&n.key.text));
+    if let Some(other) = others {
+        return Err(match (key, other.key.text.as_str()) {
+            ("event", "until") => "write `until` without `event`: an empty end of an interval means that the event was not \
+                                   observed, and an end that is equal to the response that it was"
+                .to_owned(),
+            (own, other) => format!("a likelihood has either `{own}` or `{other}`"),
+        });
+    }
     match named.values.as_slice() {
         [column] if !named.start => Ok(Some((key, column.text.clone()))),
         _ => Err(format!(
@@ -300,6 +313,15 @@ mod tests {
             ("gaussian(sd~se)", "`sd` needs one column"),
             ("poisson(sd=se)", "there is no `poisson(sd=COLUMN)`"),
             ("gamma(event=seen)", "there is no `gamma(event=COLUMN)`"),
+            ("gamma(until=end)", "there is no `gamma(until=COLUMN)`"),
+            (
+                "weibull(event=seen, until=end)",
+                "write `until` without `event`",
+            ),
+            (
+                "lognormal(until~end)",
+                "`until` needs one column with the ends of the intervals",
+            ),
             (
                 "weibull(event=(a, b))",
                 "`event` needs one column with 1 for observed",

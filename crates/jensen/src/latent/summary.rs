@@ -163,6 +163,9 @@ pub(super) fn labels(piece: &Piece) -> Vec<String> {
     let one = node_labels(piece);
     let nodes: Vec<String> = match &piece.repeats {
         None => one,
+        Some(repeats) if repeats.is_constrained() => (1..=piece.nodes())
+            .map(|i| format!("{}[{i}]", piece.name))
+            .collect(),
         Some(repeats) => (0..repeats.count())
             .flat_map(|copy| {
                 let value = repeats.label(copy);
@@ -257,6 +260,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
                 Reader::Basis(_) | Reader::Inducing(_) | Reader::Mesh(_) | Reader::Tensor(_)
             )
         })
+        .filter(|p| !(p.repeats.as_ref()).is_some_and(Repeats::is_constrained))
         .filter(|p| p.latents.len() <= LISTED);
     for piece in pieces.iter().filter(effect).chain(others) {
         for (l, label) in piece.latents.clone().zip(labels(piece)) {

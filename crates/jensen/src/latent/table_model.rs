@@ -37,8 +37,8 @@ const DESIGNS: [u64; 2] = [6, 8];
 pub struct ObservedRows {
     /// The offset of each linear predictor.
     pub offset: Vec<f64>,
-    /// The size of each row: its exposure, number of trials, known standard deviation, or event. It is NaN if the
-    /// standard deviation or the event is unknown, and 1 if the likelihood has no size.
+    /// The size of each row: its exposure, number of trials, known standard deviation, event, or end of an interval. It is
+    /// NaN if the standard deviation, the event or the column of ends is unknown, and 1 if the likelihood has no size.
     pub size: Vec<f64>,
     /// The response of each row, or NaN if it is missing.
     pub response: Vec<f64>,
@@ -126,7 +126,10 @@ impl TableModel {
         let n = rows.len();
         let given = Observations {
             response: rows.iter().map(|i| values[*i]).collect(),
-            size: column(&sizes(request, &parsed, likelihood).cloned())?,
+            size: match likelihood.sized_by() {
+                Size::Until => Some(ends(table, &parsed, &rows)?),
+                _ => column(&sizes(request, &parsed, likelihood).cloned())?,
+            },
             offset: column(&request.offset)?.map(repeat),
         };
         check_responses(table, &response, likelihood, &rows, &given)?;
@@ -410,7 +413,7 @@ impl TableModel {
         Ok(ObservedRows {
             offset: each(&offset, self.likelihood.predictors()),
             size: match self.likelihood.sized_by() {
-                Size::Sd | Size::Event => self.known_sizes(table, rows)?,
+                Size::Sd | Size::Event | Size::Until => self.known_sizes(table, rows)?,
                 _ => column(
                     &sizes(&self.request, &self.parsed, self.likelihood).cloned(),
                     1.0,
@@ -450,6 +453,9 @@ impl TableModel {
         let Some(name) = own.filter(|name| table.column(name).is_ok()) else {
             return Ok(vec![f64::NAN; rows.len()]);
         };
+        if sized == Size::Until {
+            return ends(table, &self.parsed, rows);
+        }
         let all = table.numbers(name)?;
         let known = |i: &usize| match all[*i] {
             size if size.is_finite() && sized.refuses(size).is_none() => size,
@@ -557,11 +563,14 @@ fn check_responses(
     for (i, size) in data.size.iter().flatten().enumerate() {
         if let Some(domain) = likelihood.refuses_size(data.response[i], *size) {
             return Err(Error::Input(format!(
-                "{}: the {} in row {} is {size}, but must be {domain} (remove rows without one, or empty their \
-                 response)",
+                "{}: the {} in row {} is {size}, but must be {domain} ({})",
                 table.source(),
                 sized.name(),
                 rows[i] + 1,
+                match sized {
+                    Size::Until => "it is empty for a right-censored time",
+                    _ => "remove rows without one, or empty their response",
+                }
             )));
         }
     }
@@ -588,8 +597,21 @@ fn sizes<'a>(
         Size::One => None,
         Size::Exposure => request.exposure.as_ref(),
         Size::Trials => request.trials.as_ref(),
-        Size::Sd | Size::Event => parsed.known.as_ref(),
+        Size::Sd | Size::Event | Size::Until => parsed.known.as_ref(),
     }
+}
+
+/// Returns the ends of intervals. An empty cell means that the interval has no end.
+fn ends(table: &Table, parsed: &Parsed, rows: &[usize]) -> Result<Vec<f64>, Error> {
+    let Some(name) = &parsed.known else {
+        return Ok(vec![f64::INFINITY; rows.len()]);
+    };
+    let all = table.numbers(name)?;
+    let end = |i: &usize| match all[*i] {
+        end if end.is_nan() => f64::INFINITY,
+        end => end,
+    };
+    Ok(rows.iter().map(end).collect())
 }
 
 fn taken(response: &str, request: &LatentSpec, parsed: &Parsed, spec: &Spec) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Tests of likelihoods with `event=COLUMN`, whose times may be right-censored.
+//! Tests of likelihoods with `event=COLUMN` and `until=COLUMN`, whose times may be censored.
 
 use jensen::data::{Cells, Column, Table};
 use jensen::latent::{LatentRequest, LatentSummary, fit_latent_in_memory};
@@ -115,4 +115,58 @@ fn an_event_is_0_or_1() {
         error.contains("there is no `gamma(event=COLUMN)`"),
         "{error}"
     );
+}
+
+/// Right-censored times are intervals without an end, in an empty cell or as an infinite number.
+#[test]
+fn intervals_contain_censored_times() {
+    let [x, time, event] = study(200);
+    let ends = |none: f64| -> Vec<f64> {
+        let each = time.iter().zip(&event);
+        each.map(|(t, seen)| if *seen > 0.0 { *t } else { none })
+            .collect()
+    };
+    for name in ["exponential", "weibull", "lognormal"] {
+        let prior = "intercept() + fixed(x)";
+        let columns: [(&str, &[f64]); 3] = [("x", &x), ("seen", &event), ("time", &time)];
+        let expected = fitted(&format!("{name}(event=seen)"), prior, &columns).unwrap();
+        for none in [f64::NAN, f64::INFINITY] {
+            let columns: [(&str, &[f64]); 3] = [("x", &x), ("end", &ends(none)), ("time", &time)];
+            let found = fitted(&format!("{name}(until=end)"), prior, &columns).unwrap();
+            assert!(found.judgement.trusted, "{name} {:?}", found.judgement);
+            assert!(
+                (found.bound - expected.bound).abs() < 1e-4,
+                "{name} {} {}",
+                found.bound,
+                expected.bound
+            );
+            for (own, other) in found.parameters.iter().zip(&expected.parameters) {
+                assert!((own.mean - other.mean).abs() < 1e-3 * other.sd, "{name}");
+                assert!((own.sd / other.sd - 1.0).abs() < 1e-3, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ends_are_after_starts() {
+    for (ends, message) in [
+        (
+            [1.0, 1.5, 3.0],
+            "the end of the interval in row 2 is 1.5, but must be at least the response",
+        ),
+        (
+            [-1.0, 2.0, 3.0],
+            "the end of the interval in row 1 is -1, but must be at least the response",
+        ),
+    ] {
+        let columns: [(&str, &[f64]); 2] = [("end", &ends), ("time", &[1.0, 2.0, 3.0])];
+        let error = fitted("weibull(until=end)", "intercept()", &columns);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let columns: [(&str, &[f64]); 2] = [("end", &[1.0, 2.0]), ("time", &[-1.0, 1.0])];
+    let error = fitted("lognormal(until=end)", "intercept()", &columns);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("needs a number of at least 0"), "{error}");
 }

@@ -1,6 +1,7 @@
 //! Waiting times with an exponential distribution, that is, a gamma distribution with shape 1.
 
 use super::Likelihood;
+use super::interval::{WeibullTime, log_density};
 use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
@@ -37,6 +38,16 @@ pub(super) static CENSORED: LikelihoodRow = LikelihoodRow {
     name: "exponential(event=COLUMN)",
     law: "exponential times with mean e^η, right-censored where the event is 0",
     size: Size::Event,
+    ..TIMES
+};
+
+pub(super) static INTERVAL: LikelihoodRow = LikelihoodRow {
+    name: "exponential(until=COLUMN)",
+    law: "exponential times in an interval, with mean e^η",
+    response: Response::NonNegative,
+    size: Size::Until,
+    log_density: |_, eta, y, until| log_density(&WeibullTime::new(1.0, y, until), eta)[0],
+    form: |_, data| Form::smooth(data, |i, y| WeibullTime::new(1.0, y, data.size_of(i))),
     ..TIMES
 };
 

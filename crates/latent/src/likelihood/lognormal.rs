@@ -7,6 +7,7 @@ use jensen_math::vmath;
 
 use super::Likelihood;
 use super::gaussian::normal;
+use super::interval::{NormalTime, by_variance as by_variance_of_intervals, log_density};
 use super::row::{Fitted, Form, LOG_VARIANCE, LikelihoodRow, Response, Size};
 use crate::linear::kernels::sum;
 use crate::site::SiteBound;
@@ -62,6 +63,20 @@ pub(super) static CENSORED: LikelihoodRow = LikelihoodRow {
         })
     },
     by_parameters: by_parameters_of_times,
+    ..TIMES
+};
+
+pub(super) static INTERVAL: LikelihoodRow = LikelihoodRow {
+    name: "lognormal(until=COLUMN)",
+    law: "times in an interval, whose logarithms are N(η − variance/2, variance)",
+    response: Response::NonNegative,
+    size: Size::Until,
+    log_density: |p, eta, y, until| log_density(&NormalTime::new(p[0], y, until), eta)[0],
+    form: |likelihood, data| {
+        let variance = likelihood.values[0];
+        Form::smooth(data, |i, y| NormalTime::new(variance, y, data.size_of(i)))
+    },
+    by_parameters: by_variance_of_intervals,
     ..TIMES
 };
 

@@ -18,6 +18,7 @@
 //! | `stochastic_volatility` | returns with variance e^η |
 //! | `multinomial` | categories |
 //! | `ordinal` | ordered levels |
+//! | `interval` | times in an interval |
 //! | `row` | the fields of a row |
 //! | `quantiles` | distribution functions of observations, their quantiles and draws |
 //! | `words` | the parser of likelihoods in text form |
@@ -31,6 +32,7 @@ mod gamma;
 mod gaussian;
 mod hurdle_negative_binomial;
 mod hurdle_poisson;
+mod interval;
 mod known_error;
 mod lognormal;
 mod multinomial;
@@ -65,6 +67,7 @@ static ROWS: &[&LikelihoodRow] = &[
     &gamma::ROW,
     &exponential::ROW,
     &exponential::CENSORED,
+    &exponential::INTERVAL,
     &stochastic_volatility::ROW,
     &multinomial::ROW,
     &ordinal::ROW,
@@ -72,8 +75,10 @@ static ROWS: &[&LikelihoodRow] = &[
     &student_t::ROW,
     &lognormal::ROW,
     &lognormal::CENSORED,
+    &lognormal::INTERVAL,
     &weibull::ROW,
     &weibull::CENSORED,
+    &weibull::INTERVAL,
     &beta::ROW,
     &zero_inflated_poisson::ROW,
     &beta_binomial::ROW,
@@ -249,7 +254,7 @@ impl Likelihood {
     pub fn factor(self, size: f64) -> f64 {
         match self.row.size {
             Size::Exposure | Size::Trials => size,
-            Size::One | Size::Sd | Size::Event => 1.0,
+            Size::One | Size::Sd | Size::Event | Size::Until => 1.0,
         }
     }
 
@@ -265,7 +270,8 @@ impl Likelihood {
     }
 
     /// Computes log p(y | η) with all constants, in nats, for an observation of this size. For a censored time, it is
-    /// log P(Y > y | η). The result is NaN for categories, which depend on several linear predictors.
+    /// log P(Y > y | η), and for a time in an interval log P(y < Y ≤ size | η). The result is NaN for categories, which
+    /// depend on several linear predictors.
     pub fn log_density(self, eta: f64, y: f64, size: f64) -> f64 {
         (self.row.log_density)(&self.values, eta, y, size)
     }
@@ -277,11 +283,16 @@ impl Likelihood {
     }
 
     /// Returns the requirement that the size of an observation violates, if there is one. Points of a Poisson process have
-    /// the exposure 0.
+    /// the exposure 0. The end of an interval is not below its start, and is infinite for a right-censored time.
     pub fn refuses_size(self, y: f64, size: f64) -> Option<&'static str> {
-        match self.row.points && size == 0.0 && y > 0.0 {
-            true => None,
-            false => self.row.size.refuses(size),
+        match self.row.size {
+            Size::Until if size < y => {
+                Some("at least the response, which is the start of the interval")
+            }
+            Size::Until if size == 0.0 && y == 0.0 => Some("positive if the response is 0"),
+            Size::Until => None,
+            _ if self.row.points && size == 0.0 && y > 0.0 => None,
+            _ => self.row.size.refuses(size),
         }
     }
 
@@ -352,7 +363,13 @@ mod tests {
         for likelihood in all().filter(|l| l.categories().is_none()) {
             for eta in [-1.3, 0.4, 1.1] {
                 let size = likelihood.sized_by().usual();
-                let p = |y: f64| likelihood.log_density(eta, y, size).exp();
+                let p = |y: f64| {
+                    let size = match likelihood.sized_by() {
+                        Size::Until => y,
+                        _ => size,
+                    };
+                    likelihood.log_density(eta, y, size).exp()
+                };
                 let most = match likelihood.response() {
                     Response::Binary => 1,
                     Response::Trials => 7,
@@ -379,8 +396,8 @@ mod tests {
                             };
                             step * slope * p(y)
                         };
-                        let zero = match likelihood.response() {
-                            Response::NonNegative => p(0.0),
+                        let zero = match (likelihood.response(), likelihood.sized_by()) {
+                            (Response::NonNegative, size) if size != Size::Until => p(0.0),
                             _ => 0.0,
                         };
                         let total: f64 = zero + (0..points).map(part).sum::<f64>();
@@ -408,6 +425,8 @@ mod tests {
         let responses = [0.0, 1.0, 2.0, 5.0, 0.7, 0.2, -1.3];
         let sizes = |likelihood: Likelihood| match likelihood.sized_by() {
             Size::Event => vec![1.0, 0.0],
+            // Longer than all responses, and infinite.
+            Size::Until => vec![6.0, f64::INFINITY],
             sized => vec![sized.usual()],
         };
         let cases = all().flat_map(|l| sizes(l).into_iter().map(move |size| (l, size)));

@@ -28,7 +28,7 @@ pub(crate) struct LikelihoodRow {
     /// The mean of an observation as a function of the parameters, η and the size.
     pub mean: fn(&[f64], f64, f64) -> f64,
     /// log p(y | η) with all constants, as a function of the parameters, η, y and the size. For a censored time, it is
-    /// log P(Y > y | η).
+    /// log P(Y > y | η), and for a time in an interval log P(y < Y ≤ size | η).
     pub log_density: fn(&[f64], f64, f64, f64) -> f64,
     /// P(Y ≤ y | η) as a function of the parameters, η, y and the size. For counts, y is a non-negative integer. The
     /// result is NaN for binary responses and for categories, whose means are probabilities.
@@ -200,6 +200,9 @@ pub enum Size {
     Sd,
     /// Whether the event was observed at the time of the response (1), or had not happened by then (0).
     Event,
+    /// The end of the interval of a time that starts at the response. It is equal to the response for an observed time, and
+    /// infinite for a right-censored time.
+    Until,
 }
 
 impl Size {
@@ -211,6 +214,7 @@ impl Size {
             Self::Trials => "number of trials",
             Self::Sd => "standard deviation",
             Self::Event => "event",
+            Self::Until => "end of the interval",
         }
     }
 
@@ -219,6 +223,7 @@ impl Size {
         match self {
             Self::Event => (size != 0.0 && size != 1.0)
                 .then_some("1 (observed) or 0 (censored: the event had not happened by then)"),
+            Self::Until => (size < 0.0).then_some("at least the response"),
             _ => (size <= 0.0).then_some("positive"),
         }
     }
@@ -226,7 +231,7 @@ impl Size {
     #[cfg(test)]
     pub(super) fn usual(self) -> f64 {
         match self {
-            Self::One | Self::Event => 1.0,
+            Self::One | Self::Event | Self::Until => 1.0,
             Self::Exposure => 2.0,
             Self::Trials => 7.0,
             Self::Sd => 0.6,

@@ -1,8 +1,9 @@
 //! Times until an event.
 
-use jensen_math::special::{digamma, lgamma};
+use jensen_math::special::digamma;
 
 use super::Likelihood;
+use super::interval::{WeibullTime, by_shape, log_density, log_ratio};
 use super::row::{Fitted, Form, LikelihoodRow, Response, SHAPE, Size};
 use crate::linear::kernels::sum;
 use crate::site::SiteBound;
@@ -51,16 +52,25 @@ pub(super) static CENSORED: LikelihoodRow = LikelihoodRow {
     ..TIMES
 };
 
+pub(super) static INTERVAL: LikelihoodRow = LikelihoodRow {
+    name: "weibull(until=COLUMN)",
+    law: "times in an interval, with mean e^η and hazard proportional to y^(shape − 1)",
+    response: Response::NonNegative,
+    size: Size::Until,
+    log_density: |p, eta, y, until| log_density(&WeibullTime::new(p[0], y, until), eta)[0],
+    form: |likelihood, data| {
+        let shape = likelihood.values[0];
+        Form::smooth(data, |i, y| WeibullTime::new(shape, y, data.size_of(i)))
+    },
+    by_parameters: by_shape,
+    ..TIMES
+};
+
 impl Likelihood {
     /// Weibull distribution with mean exp(η).
     pub fn weibull(shape: f64) -> Self {
         Self::of(&ROW, &[shape])
     }
-}
-
-/// The logarithm of y over the scale of a distribution with mean 1, which is 1/Γ(1 + 1/shape).
-fn log_ratio(shape: f64, y: f64) -> f64 {
-    y.ln() + lgamma(1.0 + 1.0 / shape)
 }
 
 /// With k the shape and x = log y + log Γ(1 + 1/k) − η, `−log p = −log k − k x + log y + e^(kx)`, and the derivative of

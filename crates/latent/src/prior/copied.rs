@@ -1,26 +1,87 @@
 //! Copies of a field for the values of a column, which share its hyperparameters. With `replicate=`, copies are independent.
 //! With `group=`, they are a stationary autoregression along the column, so `mesh(spde, on=(x, y), group=year)` is a
 //! space–time model: the fields of neighbouring values have the correlation `group_rho`, and each of them has the prior of
-//! the single field.
+//! the single field. With `group_model=exchangeable`, any two copies have the correlation `group_rho`.
 //!
-//! The precision is the Kronecker product G ⊗ Q of the precision G of the autoregression with variance 1 (or the identity)
-//! and the precision Q of a single field. Node i of copy c is number `c · nodes + i`. For c copies and a field of rank r,
+//! With `group_model=iid`, `rw1` or `rw2`, the copies are an interaction beside the main effects of the field and of the column
+//! (types II to IV of Knorr-Held 2000). Their covariance is G⁻ ⊗ Q⁻: the field is constrained to be orthogonal to the flat
+//! directions of both factors, so each copy of an intrinsic field sums to zero, and with `rw1` or `rw2` each node sums to zero
+//! over the copies. Latent variables are the coefficients of a basis (`contrast`), in which the precision is proper.
+//!
+//! The precision is the Kronecker product G ⊗ Q of the precision G between copies with variance 1 (or the identity) and the
+//! precision Q of a single field. Node i of copy c is number `c · nodes + i`. For c copies and a field of rank r,
 //! log |G ⊗ Q|₊ = c log |Q|₊ + r log |G|. Every copy of an intrinsic field is flat in its own level.
 
+use std::sync::Arc;
+
+use super::contrast::Contrast;
 use super::field::Field;
-use super::inputs::{Source, complete, complete_words};
-use super::read::Columns;
+use super::inputs::{Index, Source, complete, complete_words};
+use super::read::{Columns, Reader};
 use super::setting::{self, Setting};
-use super::spec::SpecError;
+use super::spec::{SpecError, Word};
 use super::term::{Body, Builder};
 use super::times::Bridged;
-use crate::{Dense, Error, Sparse};
+use crate::{Dense, Error, PriorDensity, Range, Sparse};
 
 /// Most flat directions of all copies. Solvers store them as a dense matrix and orthogonalise it.
 const MOST_FLAT: usize = 500;
 
 /// Most copies along a line.
 const MOST_COPIES: f64 = 100_000.0;
+
+/// Most exchangeable copies. The precision between them has no zeros, so their joint precision has as many entries as the
+/// square of this number times those of a single field.
+const MOST_EXCHANGEABLE: usize = 200;
+
+/// How the copies of a field depend on each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GroupModel {
+    /// A stationary autoregression along a column of numbers.
+    Autoregression,
+    /// Any two copies have the same correlation.
+    Exchangeable,
+    /// Independent copies, which are constrained along the flat directions of the field.
+    Independent,
+    /// A random walk of first or second order over the copies of a node, constrained along all flat directions.
+    Walk(u8),
+}
+
+impl GroupModel {
+    const TABLE: [(&'static str, Self); 5] = [
+        ("ar1", Self::Autoregression),
+        ("exchangeable", Self::Exchangeable),
+        ("iid", Self::Independent),
+        ("rw1", Self::Walk(1)),
+        ("rw2", Self::Walk(2)),
+    ];
+
+    /// Whether copies have a correlation as hyperparameter. Otherwise they are constrained.
+    fn has_rho(self) -> bool {
+        matches!(self, Self::Autoregression | Self::Exchangeable)
+    }
+
+    /// Whether the copies are evenly spaced along a column of numbers.
+    fn is_ordered(self) -> bool {
+        matches!(self, Self::Autoregression | Self::Walk(_))
+    }
+
+    /// Returns a field with one variable for each copy, or `None` if copies are independent.
+    fn between(self, count: usize) -> Result<Option<Field>, Error> {
+        let field = match self {
+            Self::Independent => return Ok(None),
+            Self::Walk(1) => Field::rw1(count, false, Some(1.0)),
+            Self::Walk(_) => Field::rw2(count, false, Some(1.0)),
+            Self::Autoregression => Field::ar1(count, Some(0.0), Some(1.0)),
+            Self::Exchangeable if count > MOST_EXCHANGEABLE => Err(Error::Unsupported(format!(
+                "{count} exchangeable copies are more than {MOST_EXCHANGEABLE}; write the common field and the independent \
+                 deviations as two terms, the second with `replicate`"
+            ))),
+            Self::Exchangeable => Field::exchangeable(count, Some(0.5)),
+        };
+        field.map(Some)
+    }
+}
 
 /// A row belongs to a copy on a line if it is away from it by at most this many steps, because files have rounded values.
 const AT_COPY: f64 = 1e-6;
@@ -46,6 +107,15 @@ pub enum Repeats {
         /// Number of copies.
         count: usize,
     },
+    /// Copies that are constrained along flat directions. The latent variables are products of the coefficients of two bases.
+    Constrained {
+        /// The copies.
+        copies: Box<Repeats>,
+        /// The basis of the copies of a node.
+        between: Arc<Contrast>,
+        /// The basis of the nodes of a copy.
+        within: Arc<Contrast>,
+    },
 }
 
 impl Repeats {
@@ -54,6 +124,7 @@ impl Repeats {
         match self {
             Self::Each { levels, .. } => levels.len(),
             Self::Along { count, .. } => *count,
+            Self::Constrained { copies, .. } => copies.count(),
         }
     }
 
@@ -62,6 +133,7 @@ impl Repeats {
         match self {
             Self::Each { levels, .. } => levels[copy].clone(),
             Self::Along { from, step, .. } => (from + step * copy as f64).to_string(),
+            Self::Constrained { copies, .. } => copies.label(copy),
         }
     }
 
@@ -69,7 +141,13 @@ impl Repeats {
     pub fn column(&self) -> &str {
         match self {
             Self::Each { column, .. } | Self::Along { column, .. } => column,
+            Self::Constrained { copies, .. } => copies.column(),
         }
+    }
+
+    /// Whether latent variables are coefficients of a basis, and not values at the nodes of copies.
+    pub fn is_constrained(&self) -> bool {
+        matches!(self, Self::Constrained { .. })
     }
 
     /// Returns evenly spaced copies from the smallest to the largest value in all rows of the table, so that rows without
@@ -119,6 +197,7 @@ impl Repeats {
             )
         };
         match self {
+            Self::Constrained { copies, .. } => copies.positions(source, rows),
             Self::Each { column, levels } => {
                 let words = complete_words(source, column, rows)?;
                 let each = words.iter().zip(rows);
@@ -161,6 +240,12 @@ impl Repeats {
         single: &dyn Fn(&[usize]) -> Result<Columns, String>,
     ) -> Result<Columns, String> {
         let copies = self.positions(source, rows)?;
+        if let Self::Constrained {
+            between, within, ..
+        } = self
+        {
+            return products(&copies, single(rows)?, between, within);
+        }
         let moved = |list: &mut Vec<(usize, f64)>, copy: usize| {
             list.iter_mut().for_each(|(node, _)| *node += copy * nodes);
         };
@@ -215,12 +300,61 @@ impl Repeats {
     }
 }
 
+/// Returns the weights of the products of coefficients at the copy and the nodes of each row.
+fn products(
+    copies: &[usize],
+    single: Columns,
+    between: &Contrast,
+    within: &Contrast,
+) -> Result<Columns, String> {
+    let nodes: Vec<Vec<(usize, f64)>> = match single {
+        Columns::Index(list) => {
+            let known = |node: Result<usize, usize>| match node {
+                Ok(node) => Ok(vec![(node, 1.0)]),
+                Err(_) => Err("constrained copies have no new nodes".to_owned()),
+            };
+            list.into_iter().map(known).collect::<Result<_, _>>()?
+        }
+        Columns::Between(list) => (list.into_iter())
+            .map(|(node, weight)| match weight {
+                0.0 => vec![(node, 1.0)],
+                weight => vec![(node, 1.0 - weight), (node + 1, weight)],
+            })
+            .collect(),
+        Columns::Weighted(list) => list,
+        Columns::Bridged(_) | Columns::Values(_) => {
+            return Err("these rows have no constrained copies".to_owned());
+        }
+    };
+    let row = |(copy, nodes): (&usize, Vec<(usize, f64)>)| {
+        let mut own = Vec::new();
+        for (first, a) in &between.rows[*copy] {
+            for (node, weight) in &nodes {
+                let each = within.rows[*node].iter();
+                own.extend(each.map(|(k, b)| (first * within.columns + k, a * weight * b)));
+            }
+        }
+        own.sort_by_key(|(column, _)| *column);
+        let mut out: Vec<(usize, f64)> = Vec::with_capacity(own.len());
+        for (column, weight) in own {
+            match out.last_mut() {
+                Some((last, sum)) if *last == column => *sum += weight,
+                _ => out.push((column, weight)),
+            }
+        }
+        out
+    };
+    Ok(Columns::Weighted(
+        copies.iter().zip(nodes).map(row).collect(),
+    ))
+}
+
 /// Copies of a field.
 #[derive(Clone, Debug)]
 pub(super) struct Copied {
     /// A single field.
     pub(super) one: Field,
-    /// The autoregression along the copies, whose variance is fixed at 1. `None` if copies are independent.
+    /// The field between the copies, whose variance is fixed at 1. `None` if copies are independent.
     along: Option<Field>,
     count: usize,
     /// The entries of the precision to which a constraint of a flat direction adds.
@@ -228,13 +362,13 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// Returns the values of the single field's hyperparameters and of the autoregression's.
+    /// Returns the values of the single field's hyperparameters, and the correlation and the variance between copies.
     fn split<'a>(&self, values: &'a [f64]) -> (&'a [f64], Vec<f64>) {
         let (own, rest) = values.split_at(self.one.settings().len());
         (own, rest.iter().copied().chain([1.0]).collect())
     }
 
-    /// Returns the precision of the autoregression and its log determinant.
+    /// Returns the precision between copies and its log determinant.
     fn between(&self, rho: &[f64]) -> (Sparse, f64) {
         match &self.along {
             Some(field) => {
@@ -318,7 +452,8 @@ impl Copied {
         for (slope, own) in out.iter_mut().zip(of_weight) {
             *slope += own * (through + by_log * self.held.len() as f64 / weight);
         }
-        if let Some(field) = &self.along {
+        // Without a correlation, the only value is the precision or the variance between copies, which is 1.
+        if let (Some(field), [_, _]) = (&self.along, rho.as_slice()) {
             out.push(field.slopes(&rho, &by_between, by_log * self.rank())[0]);
         }
         out
@@ -330,12 +465,16 @@ impl Copied {
 }
 
 impl Field {
-    /// Returns copies of a field. With `rho`, they are a stationary autoregression with this correlation of neighbouring
-    /// copies, and independent otherwise.
+    /// Returns copies of a field. They are independent without a field `along` the copies, whose correlation is `rho`.
     ///
     /// # Errors
     /// Fails if the copies have too many flat directions, or if flat directions depend on hyperparameters.
-    pub fn copied(one: Self, count: usize, rho: Option<Setting>) -> Result<Self, Error> {
+    pub(super) fn copied(
+        one: Self,
+        count: usize,
+        along: Option<Self>,
+        rho: Option<Setting>,
+    ) -> Result<Self, Error> {
         if one.is_oblique() {
             return Err(Error::Unsupported(
                 "`bym2` cannot have copies; use `icar(…) + iid(…)` with the same key".to_owned(),
@@ -348,10 +487,6 @@ impl Field {
                  without flat directions, such as `ar1`, `hsgp` or `grid(spde, …)`"
             )));
         }
-        let along = match &rho {
-            Some(_) => Some(Self::ar1(count, Some(0.0), Some(1.0))?),
-            None => None,
-        };
         let between =
             (along.as_ref()).map_or_else(|| Sparse::identity(count), |field| field.pattern.clone());
         let nodes = one.len();
@@ -391,43 +526,123 @@ impl Field {
 }
 
 impl Builder<'_, '_> {
+    /// Returns the model of the correlation between copies.
+    fn group_model(&self) -> Result<GroupModel, SpecError> {
+        let known = self.known;
+        let Some(word) = known.one("group_model")? else {
+            return Ok(GroupModel::Autoregression);
+        };
+        let mut rows = GroupModel::TABLE.into_iter();
+        let found = rows.find(|(name, _)| *name == word.text);
+        found.map(|(_, model)| model).ok_or_else(|| {
+            let names = GroupModel::TABLE.map(|(name, _)| format!("`{name}`"));
+            let message = format!(
+                "there is no model `{}` of copies; choose one of {}",
+                word.text,
+                names.join(", ")
+            );
+            known.error(&word.span, message)
+        })
+    }
+
     /// Returns the copies that a term asks for.
     pub(super) fn repeats(&self) -> Result<Option<Repeats>, SpecError> {
         let known = self.known;
         let [each, along] = ["replicate", "group"].map(|key| known.one(key));
-        match (each?, along?) {
-            (None, None) => match known.named("group_rho") {
-                Some(named) => {
-                    Err(known.error(&named.key.span, "`group_rho` needs `group=COLUMN`"))
-                }
-                None => Ok(None),
-            },
+        let each_level = |word: &Word| {
+            let fail = |message| known.error(&word.span, message);
+            let mut levels = complete_words(self.source, &word.text, self.rows).map_err(fail)?;
+            levels.sort();
+            levels.dedup();
+            let column = word.text.clone();
+            Ok(Some(Repeats::Each { column, levels }))
+        };
+        let (each, along) = (each?, along?);
+        let unused = ["group_rho", "group_model"]
+            .iter()
+            .find_map(|key| known.named(key));
+        if let (None, Some(named)) = (along, unused) {
+            let message = format!("`{}` needs `group=COLUMN`", named.key.text);
+            return Err(known.error(&named.key.span, message));
+        }
+        match (each, along) {
+            (None, None) => Ok(None),
             (Some(_), Some(word)) => Err(known.error(
                 &word.span,
                 "a term has either `replicate` or `group`; write one term for each",
             )),
-            (Some(word), None) => {
-                let fail = |message| known.error(&word.span, message);
-                let mut levels =
-                    complete_words(self.source, &word.text, self.rows).map_err(fail)?;
-                levels.sort();
-                levels.dedup();
-                Ok(Some(Repeats::Each {
-                    column: word.text.clone(),
-                    levels,
-                }))
+            (Some(word), None) => each_level(word),
+            (None, Some(word)) => match self.group_model()?.is_ordered() {
+                false => each_level(word),
+                true => {
+                    let fail = |message| known.error(&word.span, message);
+                    Repeats::along(self.source, &word.text, self.rows)
+                        .map(Some)
+                        .map_err(fail)
+                }
+            },
+        }
+    }
+
+    /// Returns constrained copies of a field.
+    fn interaction(
+        &self,
+        model: GroupModel,
+        repeats: Repeats,
+        mut field: Field,
+    ) -> Result<(Repeats, Field), Error> {
+        let between = model.between(repeats.count())?;
+        // The geometric mean of the variances of the interaction is the product of those of both factors.
+        if let Some(walk) = &between {
+            let spread = walk.spread()?.sqrt();
+            for setting in field.settings_mut() {
+                if setting.name.ends_with("precision") || setting.name.ends_with("variance") {
+                    setting.density = setting.density.clone().of_multiple(spread);
+                }
             }
-            (None, Some(word)) => {
-                let fail = |message| known.error(&word.span, message);
-                Repeats::along(self.source, &word.text, self.rows)
-                    .map(Some)
-                    .map_err(fail)
-            }
+        }
+        let (field, within) = field.constrained()?;
+        let (along, between) = match between.map(Field::constrained).transpose()? {
+            Some((along, contrast)) => (Some(along), contrast),
+            None => (None, Contrast::identity(repeats.count())),
+        };
+        let field = Field::copied(field, between.columns, along, None)?;
+        let repeats = Repeats::Constrained {
+            copies: Box::new(repeats),
+            between: Arc::new(between),
+            within: Arc::new(within),
+        };
+        Ok((repeats, field))
+    }
+
+    /// Returns the correlation of copies. Exchangeable copies have a positive correlation, whose prior is the positive half
+    /// of the same density.
+    fn group_rho(&self) -> Result<Setting, SpecError> {
+        let known = self.known;
+        let stated = known.setting("group_rho", &self.label, None, 1.0)?;
+        if self.group_model()? == GroupModel::Autoregression {
+            return Ok(stated);
+        }
+        match known.named("group_rho") {
+            Some(named) if !(0.0 < stated.value && stated.value < 1.0) => Err(known.error(
+                &named.key.span,
+                "`group_rho` of exchangeable copies must be between 0 and 1",
+            )),
+            _ => Ok(Setting {
+                range: Range::Between(0.0, 1.0),
+                density: PriorDensity::Positive(Box::new(stated.density)),
+                ..stated
+            }),
         }
     }
 
     /// Returns the copies of a field.
-    pub(super) fn copies(&self, repeats: &Repeats, body: Body) -> Result<Body, SpecError> {
+    pub(super) fn copies(
+        &self,
+        repeats: Repeats,
+        reader: &Reader,
+        body: Body,
+    ) -> Result<(Repeats, Body), SpecError> {
         let known = self.known;
         let at = |message: String| known.error(&known.call.name.span, message);
         if known.term.name == "iid" {
@@ -442,14 +657,32 @@ impl Builder<'_, '_> {
                 known.term.name
             )));
         };
-        let rho = match repeats {
-            Repeats::Each { .. } => None,
-            Repeats::Along { .. } => Some(known.setting("group_rho", &self.label, None, 1.0)?),
+        let fail = |error: Error| at(error.to_string());
+        let Some(word) = known.one("group")? else {
+            let field = Field::copied(field, repeats.count(), None, None).map_err(fail)?;
+            return Ok((repeats, Body::Field(field)));
         };
-        let copies = Field::copied(field, repeats.count(), rho);
-        copies
-            .map(Body::Field)
-            .map_err(|error| at(error.to_string()))
+        let model = self.group_model()?;
+        if model.has_rho() {
+            let along = model.between(repeats.count()).map_err(fail)?;
+            let rho = self.group_rho()?;
+            let field = Field::copied(field, repeats.count(), along, Some(rho)).map_err(fail)?;
+            return Ok((repeats, Body::Field(field)));
+        }
+        if let Some(named) = known.named("group_rho") {
+            let message = "only `ar1` and `exchangeable` copies have a `group_rho`";
+            return Err(known.error(&named.key.span, message));
+        }
+        if matches!(reader, Reader::At(Index::Times(times)) if !times.interpolated) {
+            return Err(at(format!(
+                "the values of `{}` are uneven, and constrained copies have no nodes at new times; set `step`",
+                known.one("on")?.map_or("on", |word| word.text.as_str())
+            )));
+        }
+        let (repeats, field) = self
+            .interaction(model, repeats, field)
+            .map_err(|error| known.error(&word.span, format!("`{}`: {error}", known.term.name)))?;
+        Ok((repeats, Body::Field(field)))
     }
 }
 

@@ -13,7 +13,8 @@
 //! | Ornstein–Uhlenbeck | AR(1) in continuous time | ρ, variance | none |
 //! | correlated effects of groups | I ⊗ Σ⁻¹ | variances, partial correlations | none |
 //! | tensor product of B-splines | τ₁ I⊗P₁ + τ₂ P₂⊗I | precisions τ₁, τ₂ | level, both slopes and their product |
-//! | copies | G ⊗ Q, G the precision of an autoregression or I | those of Q, correlation of copies | that of Q in each copy |
+//! | exchangeable variables | a I + b J, J contains ones | correlation ρ | none |
+//! | copies | G ⊗ Q, G the precision of an autoregression, of exchangeable variables or I | those of Q, correlation of copies | that of Q in each copy |
 //! | SPDE on a grid or a mesh | t (κ²C + R) C⁻¹ (κ²C + R), κ = √8/range, t = 1/(4πκ² variance); C = I on a grid | range, variance | none |
 //!
 //! Nodes without neighbours are independent with distribution N(0, 1/τ), because the Laplacian does not determine their
@@ -55,6 +56,8 @@ pub(super) enum FieldKind {
         eigenvalues: [Vec<f64>; 2],
         held: f64,
     },
+    /// The terms are the identity and the matrix of ones.
+    Exchangeable { nodes: f64 },
     /// The terms are C, R and R C⁻¹ R.
     Spde {
         nodes: f64,
@@ -550,6 +553,9 @@ impl Field {
                         vec![(nodes - 1.0) * by_scale, -nodes / variance],
                     )),
                 }
+            }
+            FieldKind::Exchangeable { nodes } => {
+                super::exchangeable::coefficients(*nodes, values[0])
             }
             FieldKind::Ornstein { .. } | FieldKind::Copied(_) => {
                 unreachable!("its precision is not a sum of terms")

@@ -14,7 +14,8 @@ pub struct Factor {
     pub shape: Shape,
     /// The variance of the factor, or `None` for a variance of 1.
     pub variance: Option<Setting>,
-    /// The lengthscales: either none, a single one for all coordinates, or one per coordinate.
+    /// The lengthscales: either none, a single one for all coordinates, or one per coordinate. The parameter α of a shape
+    /// follows them.
     pub lengthscales: Vec<Setting>,
     /// The coordinates of the latent variables, with one row per latent variable and one column per coordinate.
     pub points: Dense,

@@ -23,6 +23,9 @@ pub enum Shape {
     Matern32,
     /// The Matérn function (1 + √(5s) + 5s/3) exp(−√(5s)) with smoothness 5/2.
     Matern52,
+    /// The rational quadratic function (1 + s/(2α))^(−α). It is the mean of squared exponentials whose 1/ℓ² has a gamma
+    /// distribution with shape α, and tends to a squared exponential for large α. The last lengthscale is α.
+    RationalQuadratic,
     /// The inner product x·x′.
     Linear,
     /// The constant 1, which adds a common level.
@@ -45,7 +48,7 @@ pub struct KernelRow {
 
 impl Shape {
     /// The shapes that a specification can contain in `gp(…)`.
-    pub const TABLE: [KernelRow; 8] = {
+    pub const TABLE: [KernelRow; 9] = {
         const fn row(shape: Shape, name: &'static str, stationary: bool) -> KernelRow {
             KernelRow {
                 shape,
@@ -65,6 +68,7 @@ impl Shape {
             row(Shape::Matern12, "matern12", true),
             row(Shape::Matern32, "matern32", true),
             row(Shape::Matern52, "matern52", true),
+            row(Shape::RationalQuadratic, "rq", true),
             row(Shape::Linear, "linear", false),
             row(Shape::Constant, "constant", false),
             // On a circle, `rbf` is exp(−2 sin²(πd/period)/ℓ²) (MacKay 1998), and `linear` is cos(2πd/period).
@@ -80,9 +84,22 @@ impl Shape {
             .any(|row| row.shape == self && row.stationary)
     }
 
-    fn profile(self, simd: Simd, s: &[f64], f: &mut [f64]) {
+    /// Whether the shape has the parameter α, which follows the lengthscales.
+    pub fn has_alpha(self) -> bool {
+        self == Self::RationalQuadratic
+    }
+
+    /// Divides the parameters of a kernel into its lengthscales and α, which is 1 for shapes without this parameter.
+    fn split(self, parameters: &[f64]) -> (&[f64], f64) {
+        match (self.has_alpha(), parameters) {
+            (true, [lengthscales @ .., alpha]) => (lengthscales, *alpha),
+            _ => (parameters, 1.0),
+        }
+    }
+
+    fn profile(self, simd: Simd, alpha: f64, s: &[f64], f: &mut [f64]) {
         let mut e = vec![0.0; s.len()];
-        let rate = self.exponent(s, &mut e);
+        let rate = self.exponent(simd, alpha, s, &mut e);
         slices::exp(simd, &e, f);
         match self {
             Self::Matern32 => f
@@ -93,15 +110,20 @@ impl Shape {
                 .iter_mut()
                 .zip(s)
                 .for_each(|(f, s)| *f *= 1.0 + rate * s.sqrt() + 5.0 / 3.0 * s),
-            Self::Rbf | Self::Matern12 | Self::Linear | Self::Constant | Self::Same => {}
+            Self::Rbf
+            | Self::Matern12
+            | Self::RationalQuadratic
+            | Self::Linear
+            | Self::Constant
+            | Self::Same => {}
         }
     }
 
     /// Computes g for every s. If f has no slope at s = 0 (Matérn 1/2), the result there is 0, because g is always
     /// multiplied by s.
-    fn slope(self, simd: Simd, s: &[f64], g: &mut [f64]) {
+    fn slope(self, simd: Simd, alpha: f64, s: &[f64], g: &mut [f64]) {
         let mut e = vec![0.0; s.len()];
-        let rate = self.exponent(s, &mut e);
+        let rate = self.exponent(simd, alpha, s, &mut e);
         slices::exp(simd, &e, g);
         match self {
             Self::Matern12 => g.iter_mut().zip(s).for_each(|(g, s)| {
@@ -112,16 +134,26 @@ impl Shape {
                 .iter_mut()
                 .zip(s)
                 .for_each(|(g, s)| *g *= 5.0 / 3.0 * (1.0 + rate * s.sqrt())),
+            Self::RationalQuadratic => g
+                .iter_mut()
+                .zip(s)
+                .for_each(|(g, s)| *g /= 1.0 + 0.5 * s / alpha),
             Self::Rbf | Self::Linear | Self::Constant | Self::Same => {}
         }
     }
 
-    /// Computes the kernel's exponents, which are −s/2 or −rate·√s, and returns the rate.
-    fn exponent(self, s: &[f64], e: &mut [f64]) -> f64 {
+    /// Computes the kernel's exponents, which are −s/2, −α log(1 + s/(2α)) or −rate·√s, and returns the rate.
+    fn exponent(self, simd: Simd, alpha: f64, s: &[f64], e: &mut [f64]) -> f64 {
         let rate = match self {
             Self::Matern12 => 1.0,
             Self::Matern32 => 3f64.sqrt(),
             Self::Matern52 => 5f64.sqrt(),
+            Self::RationalQuadratic => {
+                let shares: Vec<f64> = s.iter().map(|s| 0.5 * s / alpha).collect();
+                slices::log1p(simd, &shares, e);
+                e.iter_mut().for_each(|e| *e *= -alpha);
+                return 0.0;
+            }
             Self::Rbf | Self::Linear | Self::Constant | Self::Same => {
                 e.iter_mut().zip(s).for_each(|(e, s)| *e = -0.5 * s);
                 return 0.0;
@@ -176,21 +208,23 @@ pub struct Kernel<'a> {
     shape: Shape,
     variance: f64,
     lengthscales: &'a [f64],
+    alpha: f64,
     rows: Scaled,
     columns: Scaled,
     simd: Simd,
 }
 
 impl<'a> Kernel<'a> {
-    /// Creates the kernel between `rows` and `columns`, which have one point per row. `lengthscales` has a single
-    /// element or one element per coordinate.
+    /// Creates the kernel between `rows` and `columns`, which have one point per row. `parameters` are the lengthscales, a
+    /// single one or one per coordinate, followed by α if the shape has it.
     pub fn new(
         shape: Shape,
         variance: f64,
-        lengthscales: &'a [f64],
+        parameters: &'a [f64],
         rows: &Dense,
         columns: &Dense,
     ) -> Self {
+        let (lengthscales, alpha) = shape.split(parameters);
         let centre: Vec<f64> = (0..columns.cols)
             .map(|d| columns.col(d).iter().sum::<f64>() / columns.rows.max(1) as f64)
             .collect();
@@ -202,6 +236,7 @@ impl<'a> Kernel<'a> {
             shape,
             variance,
             lengthscales,
+            alpha,
             rows: scaled(rows),
             columns: scaled(columns),
             simd: Simd::detect(),
@@ -267,7 +302,7 @@ impl<'a> Kernel<'a> {
             _ => {
                 let mut s = vec![0.0; out.len()];
                 self.arguments(block, &mut s);
-                self.shape.profile(self.simd, &s, out);
+                self.shape.profile(self.simd, self.alpha, &s, out);
             }
         }
     }
@@ -300,10 +335,9 @@ impl<'a> Kernel<'a> {
         out.copy_from_slice(&block[(column - first) * out.len()..][..out.len()]);
     }
 
-    /// Computes `Σ_ij H_ij ∂K_ij/∂log θ` over a block of columns j, for the variance and for each lengthscale.
+    /// Computes `Σ_ij H_ij ∂K_ij/∂log θ` over a block of columns j, for the variance, for each lengthscale and for α.
     /// `weights` contains the same columns of H. The sum over all blocks is the contraction of the whole matrix.
     pub fn contract(&self, block: usize, weights: &[f64]) -> Vec<f64> {
-        let n = self.rows.points.rows;
         let mut k = vec![0.0; weights.len()];
         self.write(block, &mut k);
         let product: Vec<f64> = k.iter().zip(weights).map(|(k, w)| k * w).collect();
@@ -313,7 +347,8 @@ impl<'a> Kernel<'a> {
         }
         let mut s = vec![0.0; weights.len()];
         self.arguments(block, &mut s);
-        self.shape.slope(self.simd, &s, &mut k);
+        let by_alpha = (self.shape.has_alpha()).then(|| self.contract_alpha(&s, &product));
+        self.shape.slope(self.simd, self.alpha, &s, &mut k);
         // The weights are multiplied by the slope.
         for (k, w) in k.iter_mut().zip(weights) {
             *k *= w * self.variance;
@@ -321,16 +356,37 @@ impl<'a> Kernel<'a> {
         if self.lengthscales.len() == 1 {
             k.iter_mut().zip(&s).for_each(|(k, s)| *k *= s);
             out.push(jensen_math::sum::pairwise_sum(&k));
-            return out;
+        } else {
+            out.extend(self.contract_coordinates(block, &k));
         }
+        out.extend(by_alpha);
+        out
+    }
+
+    /// Computes the part of the contraction for α. With u = s/(2α), the derivative of log K with respect to log α is
+    /// α (u/(1 + u) − log(1 + u)). `product` contains the products of K and the weights.
+    fn contract_alpha(&self, s: &[f64], product: &[f64]) -> f64 {
+        let alpha = self.alpha;
+        let slope = |s: f64| {
+            let u = 0.5 * s / alpha;
+            alpha * (u / (1.0 + u) - u.ln_1p())
+        };
+        let terms: Vec<f64> = s.iter().zip(product).map(|(s, p)| slope(*s) * p).collect();
+        jensen_math::sum::pairwise_sum(&terms)
+    }
+
+    /// Computes the part of the contraction for the lengthscale of each coordinate. `k` contains the products of the
+    /// weights, the variance and the slope.
+    fn contract_coordinates(&self, block: usize, k: &[f64]) -> Vec<f64> {
+        let n = self.rows.points.rows;
         // Σ_ij H_ij (x_i − z_j)² = Σ_j (Σ_i H_ij x_i² − 2 z_j Σ_i H_ij x_i + z_j² Σ_i H_ij).
-        let (d, first, width) = (self.rows.points.cols, block * BLOCK, weights.len() / n);
+        let (d, first, width) = (self.rows.points.cols, block * BLOCK, k.len() / n);
         let moments = |points: &Dense| {
             let mut out = vec![0.0; width * d];
             matmul(
                 MatMut::from_column_major_slice_mut(&mut out, width, d),
                 Accum::Replace,
-                MatRef::from_column_major_slice(&k, n, width).transpose(),
+                MatRef::from_column_major_slice(k, n, width).transpose(),
                 points.view(),
                 1.0,
                 Par::Seq,
@@ -341,14 +397,14 @@ impl<'a> Kernel<'a> {
         squared.data.iter_mut().for_each(|x| *x *= *x);
         let (linear, square) = (moments(&self.rows.points), moments(&squared));
         let totals: Vec<f64> = k.chunks(n).map(jensen_math::sum::pairwise_sum).collect();
-        for c in 0..d {
+        let of = |c: usize| -> f64 {
             let own = |j: usize| {
                 let z = self.columns.points.get(first + j, c);
                 square[c * width + j] + z * (z * totals[j] - 2.0 * linear[c * width + j])
             };
-            out.push((0..width).map(own).sum());
-        }
-        out
+            (0..width).map(own).sum()
+        };
+        (0..d).map(of).collect()
     }
 }
 

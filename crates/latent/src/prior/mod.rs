@@ -17,6 +17,9 @@
 //! | `walk` | random walks over even and uneven distances |
 //! | `ornstein` | the autoregression in continuous time |
 //! | `times` | nodes at the values of a column; processes at new times |
+//! | `copied` | copies of a field for the values of a column, independent, correlated or constrained |
+//! | `contrast` | bases of fields that are constrained along their flat directions |
+//! | `exchangeable` | variables of which any two have the same correlation |
 //! | `correlated` | correlated effects of groups |
 //! | `scaling` | the scale at which an intrinsic field has a generalised variance of 1 |
 //! | `stack` | independent parts with concatenated latent variables |
@@ -37,9 +40,11 @@ mod assemble;
 mod basis;
 mod by;
 mod columns;
+mod contrast;
 mod copied;
 mod correlated;
 mod distribution;
+mod exchangeable;
 mod field;
 mod gp;
 mod graph;
@@ -68,6 +73,7 @@ mod walk;
 pub use assemble::{Assembled, Fresh, Level, assemble, named_columns};
 pub use basis::Basis;
 pub use by::Factors;
+pub use contrast::Contrast;
 pub use copied::Repeats;
 pub use correlated::Derived;
 pub use distribution::Distribution;

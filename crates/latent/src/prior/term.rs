@@ -152,10 +152,12 @@ impl Builder<'_, '_> {
                 (Reader::At(index), Body::Field(field.named(&self.label)))
             }
         };
-        let repeats = self.repeats()?;
-        let body = match &repeats {
-            None => body,
-            Some(repeats) => self.copies(repeats, body)?,
+        let (repeats, body) = match self.repeats()? {
+            None => (None, body),
+            Some(repeats) => {
+                let (repeats, body) = self.copies(repeats, &reader, body)?;
+                (Some(repeats), body)
+            }
         };
         Ok(Building {
             piece: Piece {
@@ -273,7 +275,17 @@ impl Builder<'_, '_> {
             }
         }
         let variance = self.variance()?;
-        let lengthscales = self.scales(&mut inputs, row, notes)?;
+        let mut lengthscales = self.scales(&mut inputs, row, notes)?;
+        match known.named("alpha") {
+            Some(named) if !row.shape.has_alpha() => {
+                let message = format!("the kernel `{}` has no alpha, only `rq`", row.name);
+                return Err(known.error(&named.key.span, message));
+            }
+            _ if row.shape.has_alpha() => {
+                lengthscales.push(known.setting("alpha", &self.label, None, 1.0)?);
+            }
+            _ => {}
+        }
         let reader = match row.shape {
             Shape::Constant => Reader::Common,
             _ => Reader::Inputs(inputs),

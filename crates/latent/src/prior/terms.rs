@@ -75,6 +75,12 @@ const PRECISION: Hyper = Hyper {
     ..positive("precision", Some(1.0), -2.0)
 };
 const VARIANCE: Hyper = positive("variance", Some(1.0), 2.0);
+/// 1/√α is the relative standard deviation of 1/ℓ² among the squared exponentials that a rational quadratic kernel mixes. The
+/// prior of this standard deviation prefers a single lengthscale.
+const ALPHA: Hyper = Hyper {
+    tail: Some(Tail::Deviation { power: -0.5 }),
+    ..positive("alpha", Some(1.0), 0.0)
+};
 /// The standard deviation of an effect is 2.5 standard deviations of the response per standard deviation of the column,
 /// as in rstanarm.
 const EFFECT: Hyper = Hyper {
@@ -109,9 +115,9 @@ const COR: Hyper = Hyper {
 };
 const LINE: &[&str] = &["on", "from", "to", "step"];
 
-const EVERY: [&str; 3] = ["by", "replicate", "group"];
+const EVERY: [&str; 4] = ["by", "replicate", "group", "group_model"];
 
-/// The correlation of neighbouring copies of a field.
+/// The correlation of copies of a field: of neighbouring copies, or of any two if they are exchangeable.
 const GROUP_RHO: Hyper = Hyper {
     name: "group_rho",
     ..RHO
@@ -124,14 +130,14 @@ const SHARED: [Hyper; 1] = [GROUP_RHO];
 pub const TERMS: [Term; 16] = [
     Term {
         name: "gp",
-        usage: "gp(KERNEL[, ard][, on=COLUMNS][, period=p][, lengthscale=ℓ][, variance=v])",
-        meaning: "Gaussian process; KERNEL is rbf, matern12, matern32, matern52, linear, constant, or with a \
-                  period periodic or cosine. The lengthscale starts at the root of the summed variances of the columns, or with `ard` (one \
+        usage: "gp(KERNEL[, ard][, on=COLUMNS][, period=p][, lengthscale=ℓ][, variance=v][, alpha=α])",
+        meaning: "Gaussian process; KERNEL is rbf, matern12, matern32, matern52, rq, linear, constant, or with a \
+                  period periodic or cosine. alpha is the shape of rq and starts at 1. The lengthscale starts at the root of the summed variances of the columns, or with `ard` (one \
                   per column) at each column's standard deviation times the root of their number; the variance \
                   starts at 1 and is 1 in the later factors of a product.",
         keys: &["on", "period"],
         flags: &["ard"],
-        parameters: &[length("lengthscale", 1.0), VARIANCE],
+        parameters: &[length("lengthscale", 1.0), VARIANCE, ALPHA],
     },
     Term {
         name: "hsgp",

@@ -243,6 +243,8 @@ fn positions_of_rows() {
         ("icar(graph=nowhere)", "cannot read `nowhere`"),
         ("fixed(t) * iid()", "can be multiplied"),
         ("gp(linear, lengthscale=1)", "has no lengthscale"),
+        ("gp(rbf, on=t, alpha=2)", "the kernel `rbf` has no alpha"),
+        ("svgp(rq, on=t)", "there is no kernel `rq`"),
         (
             "gp(rbf, ard, lengthscale=(1, 2, 3))",
             "needs one value or a list of 2",
@@ -412,6 +414,12 @@ fn hyperparameters_are_in_the_units_of_the_table() {
     };
     assert!((rate + 0.05f64.ln() / 0.5).abs() < 1e-12 && power == 0.5);
     assert!(own[2].free && own[2].value == 1.0);
+    let rational = settings("gp(rq, on=a) + gp(rq, ard, alpha=3)");
+    let names: Vec<&str> = rational.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names[..3], ["gp.variance", "gp.lengthscale", "gp.alpha"]);
+    assert!(rational[2].free && rational[2].value == 1.0);
+    let given = rational.last().unwrap();
+    assert!(!given.free && given.value == 3.0, "{given:?}");
     // If no lengthscale is given for several columns, the unit of each column is its standard deviation.
     let several = settings("gp(rbf)");
     assert!((several[1].value - 2f64.sqrt()).abs() < 1e-12 && several[1].unit == 1.0);

@@ -85,6 +85,72 @@ fn groups_have_the_covariance_of_an_autoregression() {
     }
 }
 
+/// Exchangeable copies have the covariance of the single field times 1 or the correlation. Their column may have words.
+#[test]
+fn exchangeable_copies_have_one_correlation() {
+    let rows = TIMES.len();
+    let names = YEARS.map(|year| match year {
+        2000.0 => "c",
+        2001.0 => "a",
+        _ => "b",
+    });
+    let known = table(&TIMES, &YEARS).with_words("name", &names);
+    for column in ["year", "name"] {
+        let prior =
+            format!("ar1(on=t, rho~0.5, variance~1, group={column}, group_model=exchangeable)");
+        let found = made(&prior, &known, rows).unwrap();
+        let names: Vec<String> = found.settings().into_iter().map(|s| s.name).collect();
+        assert_eq!(names, ["ar1.rho", "ar1.variance", "ar1.group_rho"]);
+        let (rho, variance, between): (f64, f64, f64) = (-0.6, 1.7, 0.35);
+        let dense = Dense::from_fn(rows, rows, |i, j| {
+            let steps = (TIMES[i] - TIMES[j]).abs() as i32;
+            let shared = if YEARS[i] == YEARS[j] { 1.0 } else { between };
+            variance * rho.powi(steps) * shared
+        });
+        let likelihood = Likelihood::gaussian(0.3);
+        let y: Vec<f64> = (0..rows).map(noise).collect();
+        let sparse = model(&found, &[rho, variance, between], likelihood, &y);
+        let exact = LatentModel {
+            prior: Structure {
+                mean: vec![0.0; rows],
+                covariance: Covariance::Dense(dense),
+            },
+            design: Design::Identity,
+            ..sparse.clone()
+        };
+        let (fit, wanted) = (converged(&sparse), converged(&exact));
+        close("bound", &[fit.bound], &[wanted.bound], 1e-6);
+        let (means, wanted_means) = (&fit.predictor_mean, &wanted.predictor_mean);
+        close("mean", means, wanted_means, 1e-6);
+        let (own, other) = (&fit.predictor_variance, &wanted.predictor_variance);
+        close("variance", own, other, 1e-6);
+    }
+}
+
+/// The prior of the correlation of exchangeable copies has all its mass between 0 and 1.
+#[test]
+fn exchangeable_copies_have_a_positive_correlation() {
+    let known = table(&TIMES, &YEARS);
+    let found = made(
+        "rw1(on=t, group=year, group_model=exchangeable)",
+        &known,
+        14,
+    )
+    .unwrap();
+    let prior = found.prior().parameters();
+    let rho = prior.last().unwrap();
+    assert_eq!(rho.range, jensen_latent::Range::Between(0.0, 1.0));
+    let steps = 200_000;
+    let mass: f64 = (0..steps)
+        .map(|i| {
+            let value = (f64::from(i) + 0.5) / f64::from(steps);
+            rho.density.at(value).0.exp() / f64::from(steps)
+        })
+        .sum();
+    // The density has an integrable pole at 1.
+    assert!((mass - 1.0).abs() < 0.01, "{mass}");
+}
+
 /// Independent copies at given hyperparameters are separate fits, for proper and intrinsic fields, at known and new times.
 #[test]
 fn replicates_are_separate_fits() {
@@ -219,6 +285,14 @@ fn copies_have_their_derivatives() {
             vec![0.8, 0.6],
         ),
         ("rw1(on=t, group=year, group_rho=0.5)", vec![0.8]),
+        (
+            "ar1(on=t, group=year, group_model=exchangeable)",
+            vec![0.4, 1.3, 0.3],
+        ),
+        (
+            "intercept() + rw1(on=t, group=year, group_model=exchangeable)",
+            vec![0.8, 0.6],
+        ),
     ] {
         let found = made(prior, &known, 14).unwrap();
         crate::prior::check_gradient(found.prior(), &theta);
@@ -247,6 +321,18 @@ fn mistakes_name_the_way_out() {
         (
             "rw1(on=t, group_rho=0.5)",
             "`group_rho` needs `group=COLUMN`",
+        ),
+        (
+            "rw1(on=t, replicate=year, group_model=exchangeable)",
+            "`group_model` needs `group=COLUMN`",
+        ),
+        (
+            "rw1(on=t, group=year, group_model=rw3)",
+            "there is no model `rw3` of copies; choose one of `ar1`, `exchangeable`, `iid`",
+        ),
+        (
+            "rw1(on=t, group=year, group_model=exchangeable, group_rho=-0.1)",
+            "must be between 0 and 1",
         ),
         (
             "iid(on=t, replicate=year)",

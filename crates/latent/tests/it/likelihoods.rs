@@ -153,7 +153,7 @@ fn responses_outside_the_domain_are_refused() {
 }
 
 /// A prior without hyperparameters.
-struct Fixed(Structure);
+pub struct Fixed(pub Structure);
 
 impl Prior for Fixed {
     fn parameters(&self) -> Vec<Parameter> {

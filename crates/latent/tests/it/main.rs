@@ -7,6 +7,8 @@ mod factors;
 mod given;
 mod inducing;
 mod integrate;
+mod interactions;
+mod intervals;
 mod joint;
 mod likelihoods;
 mod mesh;

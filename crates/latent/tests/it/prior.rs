@@ -82,6 +82,12 @@ fn kernel(shape: Shape, variance: f64, lengthscales: &[f64], x: &[f64], y: &[f64
             Shape::Matern52 => {
                 (1.0 + 5f64.sqrt() * r + 5.0 / 3.0 * r * r) * (-(5f64.sqrt()) * r).exp()
             }
+            Shape::RationalQuadratic => {
+                // The last parameter is α.
+                let (length, alpha) = (lengthscales[0], lengthscales[lengthscales.len() - 1]);
+                let square: f64 = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum();
+                (1.0 + square / (2.0 * alpha * length * length)).powf(-alpha)
+            }
             Shape::Linear => dot,
             Shape::Constant => 1.0,
             Shape::Same => f64::from(x == y),
@@ -99,7 +105,9 @@ fn covariances_follow_their_definitions() {
         let x = points(70, d);
         let named = Shape::TABLE.iter().map(|row| row.shape);
         for shape in named.chain([Shape::Same]) {
-            let lengths = if shape.is_stationary() {
+            let lengths = if shape.has_alpha() {
+                vec![2.3, 0.8]
+            } else if shape.is_stationary() {
                 vec![2.3]
             } else {
                 vec![]
@@ -141,6 +149,22 @@ fn covariances_follow_their_definitions() {
             }
         }
     }
+}
+
+/// A rational quadratic kernel with a large α is a squared exponential.
+#[test]
+fn rational_quadratic_kernels_tend_to_squared_exponentials() {
+    let x = points(30, 2);
+    let sigma = |shape: Shape, own: &[f64]| {
+        let process = GaussianProcess::new(vec![vec![factor(shape, &x, own)]]).unwrap();
+        let theta: Vec<f64> = [1.7].iter().chain(own).copied().collect();
+        dense(&process.structure(&theta).unwrap()).clone()
+    };
+    let (rational, normal) = (
+        sigma(Shape::RationalQuadratic, &[1.5, 1e9]),
+        sigma(Shape::Rbf, &[1.5]),
+    );
+    crate::common::close("α → ∞", &rational.data, &normal.data, 1e-7);
 }
 
 /// Here squared distances come from inner products, which lose digits for points that are close to each other.
@@ -237,6 +261,14 @@ fn gradients_of_processes() {
         ] {
             let process = GaussianProcess::new(vec![vec![factor(shape, &x, &many)]]).unwrap();
             let theta: Vec<f64> = std::iter::once(1.3).chain(many.iter().copied()).collect();
+            check_gradient(&process, &theta);
+        }
+        for lengths in [&many[..], &[2.4]] {
+            let own: Vec<f64> = lengths.iter().copied().chain([0.7]).collect();
+            let rational = factor(Shape::RationalQuadratic, &x, &own);
+            let product = vec![rational, factor(Shape::Matern12, &x, &[3.0])];
+            let process = GaussianProcess::new(vec![product]).unwrap();
+            let theta: Vec<f64> = [1.3].into_iter().chain(own).chain([0.8, 3.0]).collect();
             check_gradient(&process, &theta);
         }
         let groups = Dense {

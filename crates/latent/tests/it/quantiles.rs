@@ -10,7 +10,7 @@ fn all() -> impl Iterator<Item = Likelihood> {
 
 fn usual_size(likelihood: Likelihood) -> f64 {
     match likelihood.sized_by() {
-        Size::One | Size::Event => 1.0,
+        Size::One | Size::Event | Size::Until => 1.0,
         Size::Exposure => 2.0,
         Size::Trials => 7.0,
         Size::Sd => 0.6,
@@ -22,7 +22,11 @@ fn distributions_are_sums_of_densities() {
     for likelihood in all() {
         for eta in [-1.3, 0.4, 1.1] {
             let size = usual_size(likelihood);
-            let p = |y: f64| likelihood.log_density(eta, y, size).exp();
+            let size_at = |y: f64| match likelihood.sized_by() {
+                Size::Until => y,
+                _ => size,
+            };
+            let p = |y: f64| likelihood.log_density(eta, y, size_at(y)).exp();
             let f = |y: f64| likelihood.distribution(eta, y, size);
             match likelihood.response() {
                 Response::Count | Response::Trials | Response::Level => {
@@ -61,7 +65,7 @@ fn predictive_distributions_are_averages() {
     for likelihood in all() {
         for (mean, sd, size) in [(0.3, 0.4, 7.0), (-0.5, 2.0, 7.0), (0.2, 0.3, 40_000.0)] {
             let size = match likelihood.sized_by() {
-                Size::One | Size::Event => 1.0,
+                Size::One | Size::Event | Size::Until => 1.0,
                 _ => size,
             };
             let predictive = Predictive::new(likelihood, mean, sd, size);

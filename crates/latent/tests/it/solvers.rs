@@ -110,6 +110,10 @@ fn censored(name: &str) -> Likelihood {
     Likelihood::from_name(&format!("{name}(event=COLUMN)")).unwrap()
 }
 
+fn interval(name: &str) -> Likelihood {
+    Likelihood::from_name(&format!("{name}(until=COLUMN)")).unwrap()
+}
+
 #[test]
 fn bounds_lie_below_the_evidence_and_near_it() {
     let cases = [
@@ -140,12 +144,18 @@ fn bounds_lie_below_the_evidence_and_near_it() {
         (censored("exponential"), 0.6, 0.02),
         (censored("weibull"), 0.6, 0.02),
         (censored("lognormal"), 0.6, 0.02),
+        (interval("exponential"), 0.6, 0.02),
+        (interval("weibull"), 0.6, 0.02),
+        (interval("weibull"), 0.0, 0.02),
+        (interval("lognormal"), 0.6, 0.02),
+        (interval("lognormal"), 0.0, 0.02),
     ];
     for (likelihood, y, slack) in cases {
         for &bound in likelihood.bounds() {
             let size = match likelihood.sized_by() {
                 Size::Trials => 6.0,
                 Size::Event => 0.0,
+                Size::Until => 2.5 * y + 0.1,
                 Size::One | Size::Exposure | Size::Sd => 1.0,
             };
             let mut model = model(likelihood, bound, 1);

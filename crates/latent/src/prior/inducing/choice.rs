@@ -85,7 +85,7 @@ impl Builder<'_, '_> {
                 "`svgp` needs a likelihood with one linear predictor per observation; use `gp` or `hsgp`".to_owned(),
             ));
         }
-        let row = self.kernel(|row| row.stationary)?;
+        let row = self.kernel(|row| row.stationary && !row.shape.has_alpha())?;
         let mut inputs = self.inputs(notes)?;
         let mut settings = vec![self.setting("variance", None)?];
         settings.extend(self.scales(&mut inputs, row, notes)?);

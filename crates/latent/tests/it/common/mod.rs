@@ -75,6 +75,13 @@ fn size(likelihood: Likelihood, i: usize) -> f64 {
         Size::Trials => 6.0,
         Size::Sd => 0.4 + noise(3 * i),
         Size::Event => f64::from(i % 3 != 1),
+        // Observed, right-censored, and in narrow and wide intervals.
+        Size::Until => match i % 4 {
+            0 => response(likelihood, i) + 1e-4,
+            1 => f64::INFINITY,
+            2 => response(likelihood, i).max(0.2),
+            _ => 2.0 * response(likelihood, i) + 0.3,
+        },
     }
 }
 
