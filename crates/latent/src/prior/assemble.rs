@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use super::by;
 use super::copied;
+use super::copied::GroupModel;
 use super::correlated::{Derived, LevelAtZero};
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
@@ -71,6 +72,10 @@ impl Level {
             let by = call.named.iter().find(|named| named.key.text == "by");
             // A part that is multiplied by a column does not shift all predictors equally.
             if by.is_some_and(|by| by.values.iter().all(|word| word.text != "1")) {
+                continue;
+            }
+            // Constrained copies sum to zero.
+            if GroupModel::constrains(call) {
                 continue;
             }
             let word = |i: usize| call.positional.get(i).map(|w| w.text.as_str());
