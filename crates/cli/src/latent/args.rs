@@ -31,6 +31,7 @@ A prior is a sum (`+`) of:
   intercept(variance=…)
   rw1(on=COLUMN, cyclic, precision=…), rw2(…)
   te(on=(COLUMN, COLUMN), basis=…, precision=…)
+  tp(on=(COLUMN, …), basis=…, precision=…)
   ar1(on=COLUMN, rho=…, variance=…)
   covariance(matrix=FILE, on=COLUMN, variance=…)
   precision(matrix=FILE, on=COLUMN, precision=…)

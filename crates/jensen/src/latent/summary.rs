@@ -257,7 +257,11 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
         .filter(|p| {
             !matches!(
                 p.reader,
-                Reader::Basis(_) | Reader::Inducing(_) | Reader::Mesh(_) | Reader::Tensor(_)
+                Reader::Basis(_)
+                    | Reader::Inducing(_)
+                    | Reader::Mesh(_)
+                    | Reader::Tensor(_)
+                    | Reader::Radial(_)
             )
         })
         .filter(|p| !(p.repeats.as_ref()).is_some_and(Repeats::is_constrained))

@@ -141,7 +141,7 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
     // The variables in this list change if all linear predictors shift by 1.
     let level: Vec<usize> = absorbs.map_or(Vec::new(), |part| {
         let from = pieces[part].latents.start;
-        (from..from + assembled.read(part)).collect()
+        (assembled.shifted(part).iter()).map(|l| from + l).collect()
     });
     for copy in 0..times {
         let at = |l: usize| l * times + copy;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use super::by;
 use super::copied;
+use super::copied::GroupModel;
 use super::correlated::{Derived, LevelAtZero};
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
@@ -73,10 +74,16 @@ impl Level {
             if by.is_some_and(|by| by.values.iter().all(|word| word.text != "1")) {
                 continue;
             }
+            // Constrained copies sum to zero.
+            if GroupModel::constrains(call) {
+                continue;
+            }
             let word = |i: usize| call.positional.get(i).map(|w| w.text.as_str());
             let own = match (call.name.text.as_str(), word(0)) {
                 ("fixed", _) | ("gp", Some("linear")) => Self::None,
-                ("intercept" | "rw1" | "rw2" | "te" | "icar" | "bym2" | "gp", _) => Self::Free,
+                ("intercept" | "rw1" | "rw2" | "te" | "tp" | "icar" | "bym2" | "gp", _) => {
+                    Self::Free
+                }
                 ("grid", Some("rw1" | "rw2")) => Self::Free,
                 _ => Self::Shrunk,
             };
@@ -321,6 +328,7 @@ fn count(reader: &Reader, rows: usize) -> usize {
         Reader::Inducing(points) => points.len(),
         Reader::Mesh(mesh) => mesh.nodes(),
         Reader::Tensor(tensor) => tensor.len(),
+        Reader::Radial(radial) => radial.len(),
         Reader::Given { root, .. } => root.rows,
     }
 }
@@ -492,8 +500,15 @@ impl Assembled {
         })
     }
 
-    /// Returns how many of a part's latent variables rows can refer to.
-    pub fn read(&self, part: usize) -> usize {
+    /// Returns the positions of a part's latent variables that change by 1 if the part shifts all linear predictors by 1.
+    pub fn shifted(&self, part: usize) -> Vec<usize> {
+        match &self.pieces[part].reader {
+            Reader::Radial(radial) => vec![radial.level()],
+            _ => (0..self.read(part)).collect(),
+        }
+    }
+
+    fn read(&self, part: usize) -> usize {
         match &self.kind {
             Kind::Stack { stack, .. } => match &stack.parts()[part] {
                 Block::Field(field) => field.read(),

@@ -19,7 +19,7 @@ use super::field::Field;
 use super::inputs::{Index, Source, complete, complete_words};
 use super::read::{Columns, Reader};
 use super::setting::{self, Setting};
-use super::spec::{SpecError, Word};
+use super::spec::{Call, SpecError, Word};
 use super::term::{Body, Builder};
 use super::times::Bridged;
 use crate::{Dense, Error, PriorDensity, Range, Sparse};
@@ -55,6 +55,20 @@ impl GroupModel {
         ("rw1", Self::Walk(1)),
         ("rw2", Self::Walk(2)),
     ];
+
+    /// Whether a term asks for copies that are constrained along the flat directions of the field.
+    pub(super) fn constrains(call: &Call) -> bool {
+        let named = call
+            .named
+            .iter()
+            .find(|named| named.key.text == "group_model");
+        let mut rows = Self::TABLE
+            .into_iter()
+            .filter(|(_, model)| !model.has_rho());
+        named.is_some_and(|named| {
+            rows.any(|(name, _)| named.values.iter().any(|word| word.text == name))
+        })
+    }
 
     /// Whether copies have a correlation as hyperparameter. Otherwise they are constrained.
     fn has_rho(self) -> bool {

@@ -14,6 +14,7 @@
 //! | `mesh` | triangulations of locations, and fields on them |
 //! | `stationary` | stationary fields on grids and meshes |
 //! | `tensor` | smooths of two columns |
+//! | `radial` | thin-plate regression splines |
 //! | `walk` | random walks over even and uneven distances |
 //! | `ornstein` | the autoregression in continuous time |
 //! | `times` | nodes at the values of a column; processes at new times |
@@ -55,6 +56,7 @@ mod matern;
 mod mesh;
 mod ornstein;
 mod pin;
+mod radial;
 mod read;
 mod replicated;
 mod scaling;
@@ -85,6 +87,7 @@ pub use inputs::{Covariate, Index, Inputs, Source, Units, Wave};
 pub use kernel::Shape;
 pub use mesh::{Discretisation, Mesh};
 pub use pin::Pin;
+pub use radial::Radial;
 pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};
 pub use setting::Setting;

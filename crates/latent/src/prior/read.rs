@@ -9,6 +9,7 @@ use super::copied::Repeats;
 use super::inducing::InducingPoints;
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use super::mesh::Mesh;
+use super::radial::Radial;
 use super::tensor::Tensor;
 use super::times::{Bridge, Bridged, Variable};
 use crate::{Dense, Design, Sparse};
@@ -34,6 +35,8 @@ pub enum Reader {
     Mesh(Arc<Mesh>),
     /// The variables are coefficients of products of B-splines.
     Tensor(Tensor),
+    /// The variables are coefficients of a thin-plate regression spline.
+    Radial(Arc<Radial>),
     /// The row selects a row of a matrix R, and RRᵀ is the covariance.
     Given {
         /// The mapping to the rows of R.
@@ -100,7 +103,11 @@ pub(super) fn coordinates(
         }
         Reader::Covariates(list) | Reader::Inputs(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
-        Reader::Basis(_) | Reader::Inducing(_) | Reader::Mesh(_) | Reader::Tensor(_) => {
+        Reader::Basis(_)
+        | Reader::Inducing(_)
+        | Reader::Mesh(_)
+        | Reader::Tensor(_)
+        | Reader::Radial(_) => {
             unreachable!("a process has kernels")
         }
         Reader::Given { index, root } => {
@@ -182,6 +189,7 @@ impl Columns {
             (Reader::Inducing(_), _) => Self::Weighted(vec![Vec::new(); n]),
             (Reader::Mesh(mesh), _) => Self::Weighted(mesh.rows(source, rows)?),
             (Reader::Tensor(tensor), _) => Self::Weighted(tensor.rows(source, rows)?),
+            (Reader::Radial(radial), _) => Self::Weighted(radial.rows(source, rows)?),
             (Reader::Common, _) => Self::Index(vec![Ok(0); n]),
             (Reader::Inputs(_) | Reader::Given { .. }, _) => {
                 unreachable!("only processes have inputs")

@@ -112,6 +112,7 @@ impl Builder<'_, '_> {
             "svgp" => self.svgp(notes)?,
             "mesh" => self.mesh(notes)?,
             "te" => self.tensor()?,
+            "tp" => self.radial(notes)?,
             "covariance" => self.covariance(notes)?,
             "iid" => {
                 known.at_most(0)?;

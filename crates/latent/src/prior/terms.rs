@@ -127,7 +127,7 @@ const GROUP_RHO: Hyper = Hyper {
 const SHARED: [Hyper; 1] = [GROUP_RHO];
 
 /// All terms.
-pub const TERMS: [Term; 16] = [
+pub const TERMS: [Term; 17] = [
     Term {
         name: "gp",
         usage: "gp(KERNEL[, ard][, on=COLUMNS][, period=p][, lengthscale=ℓ][, variance=v][, alpha=α])",
@@ -229,6 +229,15 @@ pub const TERMS: [Term; 16] = [
                   their product. Second differences of coefficients have a precision in each direction, which \
                   starts at 1.",
         keys: &["on", "basis", "from", "to"],
+        flags: &[],
+        parameters: &[PRECISION],
+    },
+    Term {
+        name: "tp",
+        usage: "tp(on=COLUMN|(COLUMN, …)[, basis=k][, precision=τ])",
+        meaning: "Thin-plate regression spline of one to three columns in one unit: k functions, by default 10, 30 or 104, \
+                  flat in level and slopes. The typical variance of the penalised functions is 1/τ, which starts at 1.",
+        keys: &["on", "basis"],
         flags: &[],
         parameters: &[PRECISION],
     },

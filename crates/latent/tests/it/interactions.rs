@@ -1,6 +1,6 @@
 //! Compares constrained copies of fields with dense generalised inverses, and recovers a simulated table over space and time.
 
-use jensen_latent::prior::{Assembled, Spec, Units, assemble};
+use jensen_latent::prior::{Assembled, Level, Spec, Units, assemble};
 use jensen_latent::{
     Covariance, Dense, Design, LatentModel, LearnSettings, Likelihood, Observations, SiteBound,
     Structure, learn,
@@ -171,6 +171,21 @@ fn interactions_sum_to_zero() {
     for node in 0..7 {
         let sum: f64 = (0..6).map(|year| mean(7 * year + node)).sum();
         assert!(sum.abs() < 1e-12, "{node}: {sum}");
+    }
+}
+
+/// An interaction alone cannot absorb a shift of the responses, so they are not centred.
+#[test]
+fn interactions_have_no_level() {
+    for (model, level) in [
+        ("ar1", Level::Free),
+        ("iid", Level::None),
+        ("rw2", Level::None),
+    ] {
+        let prior = format!("rw1(on=t, group=year, group_model={model})");
+        assert_eq!(Level::of(&Spec::parse(&prior).unwrap()), level, "{model}");
+        let sum = format!("{prior} + rw1(on=t)");
+        assert_eq!(Level::of(&Spec::parse(&sum).unwrap()), Level::Free);
     }
 }
 

@@ -17,6 +17,7 @@ mod normality;
 mod periodic;
 mod prior;
 mod quantiles;
+mod radial;
 mod solvers;
 mod states;
 mod tensor;
