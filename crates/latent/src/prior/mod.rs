@@ -19,6 +19,7 @@
 //! | `ornstein` | the autoregression in continuous time |
 //! | `times` | nodes at the values of a column; processes at new times |
 //! | `copied` | copies of a field for the values of a column, independent, correlated or constrained |
+//! | `repeats` | the copy of a field that a row uses |
 //! | `contrast` | bases of fields that are constrained along their flat directions |
 //! | `exchangeable` | variables of which any two have the same correlation |
 //! | `correlated` | correlated effects of groups |
@@ -58,6 +59,7 @@ mod ornstein;
 mod pin;
 mod radial;
 mod read;
+mod repeats;
 mod replicated;
 mod scaling;
 mod setting;
@@ -76,7 +78,6 @@ pub use assemble::{Assembled, Fresh, Level, assemble, named_columns};
 pub use basis::Basis;
 pub use by::Factors;
 pub use contrast::Contrast;
-pub use copied::Repeats;
 pub use correlated::Derived;
 pub use distribution::Distribution;
 pub use field::Field;
@@ -89,6 +90,7 @@ pub use mesh::{Discretisation, Mesh};
 pub use pin::Pin;
 pub use radial::Radial;
 pub use read::{Piece, Reader};
+pub use repeats::Repeats;
 pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};
 pub use setting::Setting;
 pub use spec::{Call, Named, Spec, SpecError, Word};

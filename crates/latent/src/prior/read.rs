@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::basis::Basis;
 use super::by::{self, Factors};
-use super::copied::Repeats;
 use super::inducing::InducingPoints;
 use super::inputs::{Covariate, Index, Source, fill, matrix};
 use super::mesh::Mesh;
 use super::radial::Radial;
+use super::repeats::Repeats;
 use super::tensor::Tensor;
 use super::times::{Bridge, Bridged, Variable};
 use crate::{Dense, Design, Sparse};
