@@ -22,6 +22,9 @@ const SEEDS: u64 = 3;
 /// The largest number of iterations of TrustVI. It is a cap, because every run ends by its stopping rule.
 const MOST: u64 = 2000;
 
+/// A number of a run.
+type Number<'a> = &'a dyn Fn(&End) -> f64;
+
 /// The end of a run of TrustVI.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct End {
@@ -89,7 +92,7 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         |(seed, controlled)| format!("trust-{name}-{controlled}-{seed}"),
         |(seed, controlled)| trust(&model, task, *seed, *controlled, &stopped),
     )?;
-    let of = |controlled: bool, number: &dyn Fn(&End) -> f64| -> Vec<f64> {
+    let of = |controlled: bool, number: Number<'_>| -> Vec<f64> {
         let own = runs
             .iter()
             .zip(&ends)
@@ -100,7 +103,7 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         (false, "minibatches alone"),
         (true, "the joint control variate"),
     ] {
-        let rows: [(&str, &str, &dyn Fn(&End) -> f64); 3] = [
+        let rows: [(&str, &str, Number<'_>); 3] = [
             ("final bound", "nats", &|end| end.bound),
             ("passes over the data", "", &|end| end.passes),
             ("iterations", "", &|end| end.iterations as f64),
