@@ -27,15 +27,16 @@ pub fn run(args: &CompareArgs) -> CommandResult {
         }
         let Some(loo) = &candidate.loo else {
             remark(&format!(
-                "`{name}` has no generated quantity `{}`, which leave-one-out needs; --log-lik names another",
+                "`{name}` has no log likelihood of each observation, which leave-one-out needs: in a Stan program it is the \
+                 generated quantity `{}` (--log-lik names another), and a latent fit of categories has none",
                 args.log_lik
             ));
             continue;
         };
         if loo.unreliable() > 0 {
             remark(&format!(
-                "warning: in `{name}`, PSIS-LOO is unreliable for {} of {} observations (k̂ above {:.2}), so its elpd is too \
-                 high; use more draws (--draws), or refit without these observations",
+                "warning: in `{name}`, leave-one-out is unreliable for {} of {} observations (k̂ above {:.2}), so its elpd is too \
+                 high; use more draws (--draws) of a Stan program, or refit without these observations",
                 loo.unreliable(),
                 loo.khat.len(),
                 loo.khat_limit

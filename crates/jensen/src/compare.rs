@@ -94,7 +94,7 @@ fn plus(a: &[f64], b: &[f64]) -> f64 {
     log_sum_exp_slice(&sums)
 }
 
-fn sum_and_error(terms: &[f64]) -> (f64, f64) {
+pub(crate) fn sum_and_error(terms: &[f64]) -> (f64, f64) {
     let n = terms.len() as f64;
     let (_, error) = jensen_math::reduce::mean_se(terms);
     (terms.iter().sum(), error * n)
@@ -160,7 +160,42 @@ pub fn compare<P: AsRef<Path>>(folders: &[P], variable: &str) -> Result<Vec<Cand
     Ok(candidates)
 }
 
+/// Reads the cross-validation that a latent Gaussian fit has stored. Its k̂ is the share of an observation in the precision
+/// of its own linear predictor.
+#[cfg(feature = "latent")]
+fn latent(folder: &Path) -> Result<Option<Candidate>, Error> {
+    use crate::latent::{LARGEST_SHARE, cross_validated};
+
+    let Some((summary, rows)) = cross_validated(folder)? else {
+        return Ok(None);
+    };
+    let loo = rows.map(|rows| LeaveOneOut {
+        elpd: rows.total.elpd,
+        elpd_se: rows.total.elpd_se,
+        p_loo: rows.total.p_loo,
+        pointwise: rows.log_density,
+        khat: match rows.total.unreliable {
+            // With normal noise, no share is too large, because the result is exact.
+            0 => rows.share.iter().map(|s| s.min(LARGEST_SHARE)).collect(),
+            _ => rows.share,
+        },
+        khat_limit: LARGEST_SHARE,
+    });
+    Ok(Some(Candidate {
+        fit: folder.display().to_string(),
+        trusted: summary.judgement.trusted,
+        loo,
+        difference: None,
+        log_evidence: summary.evidence.zip(summary.evidence_error),
+        elbo: (summary.elbo, 0.0),
+    }))
+}
+
 fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
+    #[cfg(feature = "latent")]
+    if let Some(found) = latent(folder)? {
+        return Ok(found);
+    }
     let (run, stored) = StoredFit::open(folder)?;
     let summary = FitSummary::read(&run.artefact(Artefact::Fit)).map_err(Error::Data)?;
     let (table, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv)).map_err(Error::Data)?;

@@ -14,6 +14,7 @@
 //! | `table_model` | [`TableModel`]: observations, prior and design of a request on a table |
 //! | `learn` | fits with fixed, learnt or integrated hyperparameters |
 //! | `plain` | the comparison of a fit with a plain model |
+//! | `left_out` | leave-one-out cross-validation |
 //! | `posterior` | the posterior of a fit: a mixture over hyperparameters |
 //! | `outcome` | predictions of observations: means, intervals, scores |
 //! | `points` | [`fit_points`]: log-Gaussian Cox processes of point patterns |
@@ -29,6 +30,7 @@ mod draws;
 mod files;
 mod job;
 mod learn;
+mod left_out;
 mod maps;
 mod outcome;
 mod plain;
@@ -54,6 +56,7 @@ pub use draws::{Drawn, drawn, draws_at};
 pub use files::{LatentData, LatentFolder, LatentRun, PriorFiles, open_latent, stored_posterior};
 pub use job::{LatentJob, fit_latent, fit_latent_in_memory};
 pub use learn::{Hyperposterior, Learning, Learnt, fit_table};
+pub use left_out::{CrossValidation, LARGEST_SHARE, LeftOutRows, cross_validated};
 pub use outcome::{Bin, PredictedRows, fitted, outcome};
 pub use plain::Comparison;
 pub use points::{Intensity, PointPattern, PointsSummary, fit_points, intensity_table};

@@ -76,7 +76,7 @@ pub use integrate::{Integrated, Kept, Point, integrate};
 pub use lattice::lattice;
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
-pub use loo::leave_one_out;
+pub use loo::{LeftOut, leave_one_out, left_out};
 pub use marginal::{Marginal, mixture_quantile};
 pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};

@@ -28,7 +28,7 @@ pub fn run(args: &PredictArgs) -> CommandResult {
     }
     let (parts, seen) = posterior_at(&model, &stored, &new, &rows, &opened.files)?;
     let outcome = outcome(&model, &parts, &seen);
-    let text = predictions(&model, &outcome, &rows);
+    let text = predictions(&model, &outcome, None, &rows);
     write(args, &text)?;
     let score = outcome.log_predictive();
     let accuracy = outcome.accuracy(model.likelihood());

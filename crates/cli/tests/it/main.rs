@@ -16,6 +16,7 @@ mod hmm;
 mod labellings;
 mod latent;
 mod latent_bad_data;
+mod latent_left_out;
 mod latent_levels;
 mod latent_points;
 mod newcomer;

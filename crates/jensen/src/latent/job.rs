@@ -8,6 +8,7 @@ use jensen_run::{
 use serde_json::json;
 
 use super::files::{COMMAND, DATA};
+use super::left_out::cross_validation;
 use super::{
     Curve, Known, LatentData, LatentRequest, LatentRun, LatentSeconds, LatentSummary, Learnt, Made,
     Page, PriorFiles, StoredPosterior, TableModel, evidence, fit_table, fitted, predictions,
@@ -18,7 +19,7 @@ use crate::job::{
     Around, Done, Evidence, File, Finished, Job, Judgement, Need, ResultFolder, carry_out, request,
 };
 
-const PREDICTIONS: &str = "predictions.csv";
+pub(super) const PREDICTIONS: &str = "predictions.csv";
 
 /// A fit of a latent Gaussian model that is ready to be run by [`carry_out`].
 pub struct LatentJob<'a> {
@@ -283,7 +284,13 @@ impl Job for LatentJob<'_> {
         // Computing the predictions of all rows takes longer than some fits, so they are computed only if they will be
         // stored.
         let outcome = fitted(model, &known.predictors);
-        let rows = predictions(model, &outcome, model.rows());
+        // The points of the hyperparameters have been fitted, so they are within their ranges.
+        let left_out = cross_validation(model, learnt)
+            .ok()
+            .flatten()
+            .filter(|rows| rows.total.elpd.is_finite());
+        summary.leave_one_out = left_out.as_ref().map(|rows| rows.total);
+        let rows = predictions(model, &outcome, left_out.as_ref(), model.rows());
         let page = |summary: &LatentSummary| {
             File::page(&report_page(Page {
                 model,

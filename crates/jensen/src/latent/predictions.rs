@@ -5,6 +5,7 @@ use std::fmt::Write;
 use jensen_data::table_csv::quoted;
 use jensen_latent::Response;
 
+use super::left_out::{COLUMNS, LeftOutRows};
 use super::{PredictedRows, TableModel};
 
 /// Returns the names of the columns with the probabilities of categories or ordered levels, each after a comma. Returns
@@ -28,8 +29,14 @@ pub(super) fn written(model: &TableModel, y: f64) -> String {
     }
 }
 
-/// Formats the predictions for several rows as CSV. `rows` contains the zero-based indices of the rows in the table.
-pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) -> String {
+/// Formats the predictions for several rows as CSV. `rows` contains the zero-based indices of the rows in the table. For the
+/// rows of the fit, `left_out` contains the predictions from all other rows.
+pub fn predictions(
+    model: &TableModel,
+    outcome: &PredictedRows,
+    left_out: Option<&LeftOutRows>,
+    rows: &[usize],
+) -> String {
     let times = outcome.times;
     let quantiles = model.likelihood().has_quantiles();
     let mut text = "row".to_owned();
@@ -43,11 +50,11 @@ pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) 
     text += &probabilities.unwrap_or_else(|| ",mean,mean_q05,mean_q95".to_owned());
     text += if quantiles { ",y_q05,y_q95" } else { "" };
     let scored = outcome.response.iter().any(|y| !y.is_nan());
-    text += if scored {
-        ",response,log_density\n"
-    } else {
-        "\n"
-    };
+    text += if scored { ",response,log_density" } else { "" };
+    if left_out.is_some() {
+        COLUMNS.iter().for_each(|name| text += &format!(",{name}"));
+    }
+    text.push('\n');
     let number = |text: &mut String, x: f64| {
         // Writing to a string never fails.
         let _ = if x.is_nan() {
@@ -80,6 +87,11 @@ pub fn predictions(model: &TableModel, outcome: &PredictedRows, rows: &[usize]) 
             text.push(',');
             text += &written(model, outcome.response[i]);
             number(&mut text, outcome.log_density[i]);
+        }
+        if let Some(left_out) = left_out {
+            for column in [&left_out.log_density, &left_out.pit, &left_out.share] {
+                number(&mut text, column[i]);
+            }
         }
         text.push('\n');
     }

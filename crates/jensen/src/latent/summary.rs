@@ -6,6 +6,7 @@ use jensen_latent::{Kept, Marginal, Normality, Settings, Tightness};
 use jensen_run::{Reason, Status};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::left_out::CrossValidation;
 use super::plain::Comparison;
 use super::posterior::{Part, moments, quantile};
 use super::{Known, Learnt, TableModel};
@@ -127,6 +128,9 @@ pub struct LatentSummary {
     /// An estimate of the error of `evidence`, computed as its difference from the result of a second integration rule.
     #[serde(default)]
     pub evidence_error: Option<f64>,
+    /// The leave-one-out cross-validation, or `null` for categories and if the results are not stored.
+    #[serde(default)]
+    pub leave_one_out: Option<CrossValidation>,
     /// The comparison with a plain baseline model, in nats per observation. Both the fit and the baseline predict each
     /// observation from all other observations.
     #[serde(default)]
@@ -597,6 +601,7 @@ pub fn summary(made: &Made<'_>, judgement: Judgement) -> LatentSummary {
         exact_sd_ratio: learnt.normality.map(|n| n.sd_ratio),
         evidence: (learnt.hyper.as_ref()).map(|hyper| model.bound_outside(hyper.evidence)),
         evidence_error: learnt.hyper.as_ref().map(|hyper| hyper.error),
+        leave_one_out: None,
         plain: learnt.plain.clone(),
     }
 }

@@ -138,7 +138,7 @@ fn a_meta_analysis_has_its_closed_form() {
         }
         assert_eq!(out.log_density[0].is_finite(), known);
         assert!(out.log_density[1].is_nan() && out.predictive[1].0.is_nan());
-        assert!(!predictions(&model, &out, &[0, 1]).contains("NaN"));
+        assert!(!predictions(&model, &out, None, &[0, 1]).contains("NaN"));
     }
     // The default prior of the standard deviation between schools is exponential.
     let (found, _) = fitted("intercept() + iid()", &table).unwrap();

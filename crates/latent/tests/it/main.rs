@@ -10,6 +10,7 @@ mod integrate;
 mod interactions;
 mod intervals;
 mod joint;
+mod left_out;
 mod likelihoods;
 mod mesh;
 mod moments;
