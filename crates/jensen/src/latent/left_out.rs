@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jensen_data::{Artefact, Bytes, RunDir, Table};
+use jensen_data::{Artefact, Bytes, RunDir, Table, read_bytes};
 use jensen_latent::{LeftOut, Size, left_out};
 use jensen_math::special::log_sum_exp_slice;
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ pub(super) fn cross_validation(
         let variance = average(&|row| row.log_moments[1]) - mean * mean;
         out.total.p_loo += fitted + norm;
         out.total.waic += fitted - variance + unit;
-        out.total.unreliable += usize::from(!exact && !(share <= LARGEST_SHARE));
+        out.total.unreliable += usize::from(!exact && share > LARGEST_SHARE);
         out.log_density.push(unit - norm);
         out.pit.push(pit);
         out.share.push(share);
@@ -126,9 +126,9 @@ pub fn cross_validated(path: &Path) -> Result<Option<(LatentSummary, Option<Left
         return Ok(None);
     }
     let run = folder::open(path, COMMAND)?;
-    let bad = |e: &dyn std::fmt::Display| Error::Input(format!("`{}`: {e}", path.display()));
-    let text = std::fs::read(run.artefact(Artefact::Fit)).map_err(|e| bad(&e))?;
-    let summary: LatentSummary = serde_json::from_slice(&text).map_err(|e| bad(&e))?;
+    let text = read_bytes(&run.artefact(Artefact::Fit))?;
+    let summary: LatentSummary = serde_json::from_slice(&text)
+        .map_err(|e| Error::Input(format!("`{}`: {e}", path.display())))?;
     let Some(total) = summary.leave_one_out else {
         return Ok(Some((summary, None)));
     };
