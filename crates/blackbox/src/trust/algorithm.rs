@@ -100,7 +100,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         self
     }
 
-    /// Reduces the noise of minibatches by the joint control variate, once the predicted gain is at most [`FAR`].
+    /// Reduces the noise of minibatches by the joint control variate, once the predicted gain is at most 10 nats.
     #[must_use]
     pub fn controlled(mut self) -> Self {
         self.controlled = true;
