@@ -128,8 +128,15 @@ pub fn call_under(
     args: &[&Value],
     span: Span,
 ) -> Eval<FnResult<Value>> {
-    let tails = id.name().ends_with("cdf");
-    let takes_long = |arg: &&Value| is_long(arg) || (tails && count(arg) >= LONG_TAILS);
+    let name = id.name();
+    let long = if name.ends_with("cdf") {
+        LONG_TAILS
+    } else if name.ends_with("_lpdf") || name.ends_with("_lpmf") {
+        LONG_DENSITY
+    } else {
+        usize::MAX
+    };
+    let takes_long = |arg: &&Value| is_long(arg) || count(arg) >= long;
     if !halt.is_apart() || !args.iter().any(takes_long) {
         return Ok(call(id, keep, args));
     }
@@ -172,6 +179,10 @@ const LONG_TRANSFORM: usize = 1 << 16;
 /// A distribution function of at least this many elements may take seconds, because the series for one element may have
 /// a hundred million terms.
 const LONG_TAILS: usize = 256;
+
+/// A density of at least this many elements takes a tenth of a second or more, because one element may take two
+/// microseconds, as for `beta_neg_binomial`.
+const LONG_DENSITY: usize = 1 << 16;
 
 fn is_long(value: &Value) -> bool {
     let extents = match value {

@@ -137,7 +137,10 @@ fn is_interrupted(statement: &str) {
     let asked = Arc::new(AtomicBool::new(false));
     let reached = Arc::clone(&asked);
     let interpreter = Interpreter {
-        halt: Halt::new(move || reached.load(Ordering::Relaxed).then(|| "enough".to_owned())),
+        halt: Halt::new(move || reached.load(Ordering::Relaxed).then(|| "enough".to_owned()))
+            .apart(|work| {
+                std::thread::spawn(work);
+            }),
         ..Interpreter::default()
     };
     let bound = interpreter.bind(program, &JsonData::default(), &mut |_| {});
