@@ -1,8 +1,9 @@
 //! Checks that every numeric constant of `jensen-blackbox` has its meaning and reason beside it, and that the book's
 //! page on constants lists them all.
 //!
-//! The page contains one table, between `<!-- constants -->` and `<!-- end -->`, generated from the sources. The text
-//! around the table is written by hand.
+//! The page contains one table for each part of the crate, between `<!-- constants -->` and `<!-- end -->`, generated from
+//! the sources. The text around the tables is written by hand. Constants that are computed from other constants, and the
+//! largest value of a type as a marker, are not choices, so the page does not list them.
 
 use std::fs;
 use std::path::Path;
@@ -18,6 +19,25 @@ const END: &str = "<!-- end -->";
 
 /// The numeric types. A constant of another type, such as a name, decides nothing.
 const TYPES: [&str; 6] = ["f64", "usize", "u64", "u32", "i32", "f32"];
+
+/// The parts of the crate, with the beginnings of their files. The last part takes all other files.
+const PARTS: [(&str, &[&str]); 6] = [
+    (
+        "Policy, sizes and units",
+        &["policy", "sizes", "calls", "noise"],
+    ),
+    ("Starts", &["starts", "ridges", "symmetry", "tail_decay"]),
+    (
+        "Families",
+        &["family", "locals", "moments", "nested", "sparse"],
+    ),
+    (
+        "Choice of a family, evaluation and verdict",
+        &["agreement", "driver", "evaluation", "psis", "verdict"],
+    ),
+    ("Refinement", &["refine"]),
+    ("Optimisers and other methods", &[""]),
+];
 
 #[derive(Debug, PartialEq)]
 struct Constant {
@@ -65,21 +85,25 @@ fn renewed(root: &Path, text: &str) -> Result<String, String> {
     let (before, rest) = text.split_once(BEGIN).ok_or_else(lost)?;
     let (_, after) = rest.split_once(END).ok_or_else(lost)?;
     let files = all(root)?;
-    let count: usize = files.iter().map(|(_, constants)| constants.len()).sum();
-    let mut table = format!(
-        "\n{count} constants in {} files.\n\n| file | constant | value | meaning and reason |\n| --- | --- | --- | --- |\n",
-        files.len()
-    );
-    for (file, constants) in &files {
-        for Constant {
-            name,
-            value,
-            reason,
-        } in constants
-        {
+    let part_of = |file: &str| {
+        let of = |(_, beginnings): &(&str, &[&str])| beginnings.iter().any(|b| file.starts_with(b));
+        PARTS.iter().position(of)
+    };
+    let mut table = String::new();
+    for (at, (part, _)) in PARTS.iter().enumerate() {
+        let own: Vec<(&String, &Constant)> = files
+            .iter()
+            .filter(|(file, _)| part_of(file) == Some(at))
+            .flat_map(|(file, constants)| constants.iter().map(move |constant| (file, constant)))
+            .collect();
+        table += &format!("\n## {part}\n\n{} constants.\n\n", own.len());
+        table += "| file | constant | value | meaning and reason |\n| --- | --- | --- | --- |\n";
+        for (file, constant) in own {
             table += &format!(
-                "| `{file}` | `{name}` | {} | {reason} |\n",
-                value.replace('|', "\\|")
+                "| `{file}` | `{}` | {} | {} |\n",
+                constant.name,
+                constant.value.replace('|', "\\|"),
+                constant.reason
             );
         }
     }
@@ -115,6 +139,9 @@ fn constants(text: &str) -> Vec<Constant> {
         let whole = statement(&lines[at..]);
         let (name, rest) = whole.split_once("const ")?.1.split_once(':')?;
         let (kind, value) = rest.split_once(" = ")?;
+        if is_computed(value) {
+            return None;
+        }
         let numeric =
             |kind: &str| TYPES.contains(&kind) || kind.chars().all(|c| c.is_ascii_digit());
         let parts = kind.split(|c: char| "[](),; ".contains(c));
@@ -128,6 +155,13 @@ fn constants(text: &str) -> Vec<Constant> {
         })
     });
     found.collect()
+}
+
+/// Returns whether a value is a formula of other constants.
+fn is_computed(value: &str) -> bool {
+    let words = value.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let is_name = |word: &str| word.len() > 1 && word.starts_with(|c: char| c.is_uppercase());
+    words.into_iter().any(is_name)
 }
 
 /// Joins the lines of a declaration up to its end.
@@ -204,6 +238,7 @@ const BARE: [usize; 3] = [
     8,
 ];
 const NAME: &str = \"name\";
+const COMPUTED: f64 = 2.0 * LIMIT;
 const fn nothing() {}
     /// In a method.
     #[expect(unused)]

@@ -295,8 +295,9 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-const BLACKBOX: [Layer; 43] = ordered(&[
+const BLACKBOX: [Layer; 44] = ordered(&[
     // These modules contain numbers: requests, counts, draws and sums.
+    "sizes",
     "calls",
     "error",
     "noise",

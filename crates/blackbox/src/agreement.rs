@@ -19,14 +19,11 @@ use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
 
 use crate::policy::Policy;
+use crate::sizes::GRAIN;
 
-/// The number of blocks of the jackknife. A standard error from eight blocks has a relative standard error of about a
+/// The number of blocks or groups of a jackknife. A standard error from eight blocks has a relative standard error of about a
 /// quarter, `1/√(2 · 7)`. Each block stores the sums of all coordinates, so more blocks need more memory.
-const BLOCKS: usize = 8;
-
-/// The smallest number of additions per thread. For fewer additions, distributing the work over threads costs more time
-/// than it saves.
-const GRAIN: usize = 1 << 14;
+pub(crate) const BLOCKS: usize = 8;
 
 /// The largest difference among all coordinates, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,23 +12,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 use crate::policy::{DENSE, Policy};
 use crate::psis::{khat, khat_threshold, tail_index_error};
-
-/// The largest number of lanes per call of the density. The values of a thousand coordinates then take 4 MiB.
-const BLOCK: usize = 512;
-
-/// The number of draws per block after an interrupt. It is also the smallest block for slow densities.
-const HURRIED: usize = 32;
-
-/// The number of operations per call of the density. A call takes a quarter of a second on one thread. Jensen checks
-/// the clock only between calls.
-const CALL: u64 = 1 << 28;
-
-/// The number of lanes per call is the same on every machine, so that sums over lanes are also the same.
-fn block(work: Option<u64>) -> usize {
-    // A solver takes an unknown number of steps, so the function assumes some milliseconds per draw.
-    let lanes = work.map_or(64, |work| CALL / work.max(1));
-    usize::try_from(lanes).map_or(BLOCK, |lanes| lanes.clamp(HURRIED, BLOCK))
-}
+use crate::sizes::{CALL, CHECK, WIDTH, lanes_of_work};
 
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,14 +94,9 @@ const FAR_BELOW: f64 = 0.35;
 /// If k̂ is within this distance of its limit, doubling the number of draws can decide whether k̂ is good.
 const NEAR: f64 = 0.1;
 
-/// The largest number of values (draws times coordinates) with which an evaluation decides whether the weights change
-/// the moments. Beyond this number, a refinement costs less than the decision.
-const NUMBERS: usize = 1 << 20;
-
 /// If evaluating all draws takes more operations than this, an evaluation begins with a quarter of the draws. A quarter
-/// suffices if half of the draws are effective. Since [`CALL`] operations take a quarter of a second, this number takes
-/// about eight seconds on one thread.
-const DEAR: u64 = 1 << 33;
+/// suffices if half of the draws are effective. This number of operations takes about eight seconds on one thread.
+const DEAR: u64 = 32 * CALL;
 
 /// The assumed cost of a draw, in coordinates, if `work()` is `None`, as it is for solvers. With an assumed cost of
 /// four coordinates, 131 072 draws took most of the time of a fit, while the refinement after them took 16 040
@@ -151,8 +130,8 @@ fn weigh<D: LogDensity>(
 ) -> Vec<f64> {
     let rows = oracle.family().noise_dim();
     let most = match interrupt {
-        Some(interrupt) if interrupt.is_hurried() => HURRIED,
-        _ => block(oracle.work()),
+        Some(interrupt) if interrupt.is_hurried() => WIDTH,
+        _ => lanes_of_work(oracle.work()),
     };
     let over = || interrupt.is_some_and(|i| i.is_over() || i.is_late());
     let mut weights = Vec::with_capacity(draws.len());
@@ -195,14 +174,14 @@ pub(crate) enum Successor {
     /// The fit of a richer family follows. Fitting it costs less than proving by further draws that the present family
     /// has failed.
     Richer,
-    /// A refinement follows. It costs less than an evaluation of more than [`NUMBERS`] values (counting at least
+    /// A refinement follows. It costs less than an evaluation of more than [`CHECK`] values (counting at least
     /// [`UNKNOWN`] coordinates).
     Refinement,
 }
 
 /// Evaluates a fit in the same way as [`evaluate`], but uses fewer draws in two cases. In the first case, an interrupt
 /// leaves no time for all draws. In the second case, another stage follows, and either k̂ is above its limit or
-/// [`NUMBERS`] values do not show whether the weights change the moments.
+/// [`CHECK`] values do not show whether the weights change the moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -251,7 +230,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     };
     for (level, factor) in MORE.iter().take(levels).enumerate() {
         let above = evaluation.khat - evaluation.khat_threshold;
-        let dear = factor * draws * size > NUMBERS;
+        let dear = factor * draws * size > CHECK;
         let left = match successor {
             Successor::None => false,
             Successor::Richer => true,

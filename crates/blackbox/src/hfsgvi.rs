@@ -25,7 +25,8 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::Oracle;
 use crate::reduce::{axpy, dot};
-use crate::trust::{BLOCK_LANES, Gradients, Sample, assess};
+use crate::sizes;
+use crate::trust::{Gradients, Sample, assess};
 
 /// The settings of [`Hfsgvi`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,7 +81,7 @@ impl MethodSettings for HfsgviSettings {
 
     /// The method processes draws in blocks, so the size of its matrices does not depend on the number of draws.
     fn lanes(&self, _dim: usize) -> usize {
-        BLOCK_LANES
+        sizes::LANES
     }
 }
 

@@ -36,6 +36,7 @@
 //! | `tail_decay` | the check that the density decreases in its tails |
 //! | `refine` | [`Refine`]: draws of the posterior from an approximation, with the evidence and the divergence |
 //! | `refining` | a fit and its refinement as one algorithm |
+//! | `sizes` | lanes per call, work per thread, stored values |
 //! | `summary` | mean, standard deviation and quantiles of draws |
 //! | `ridges` | whether the log density falls between two optima |
 //! | `symmetry` | modes that a relabelling maps onto each other |
@@ -81,6 +82,7 @@ mod refining;
 mod ridges;
 mod saa;
 mod settings;
+mod sizes;
 mod sparse;
 mod starts;
 mod summary;

@@ -46,7 +46,7 @@ use crate::evaluation::evaluate;
 use crate::family::{FamilyKind, FullRank};
 use crate::fit::Fit;
 use crate::newton::{Effort, Newton};
-use crate::noise::{NoisePurpose, NoiseSource};
+use crate::noise::{NoisePurpose, NoiseSource, SECOND_STREAM};
 use crate::objective::Objective;
 use crate::oracle::Oracle;
 use crate::reduce::{axpy, dot};
@@ -129,10 +129,6 @@ impl fmt::Display for LinearResponseError {
 }
 
 impl std::error::Error for LinearResponseError {}
-
-/// Certificates use the same purpose in the keys of their draws. Because of this stream, linear response uses other
-/// draws than certificates.
-const STREAM: u64 = 0x4c52 << 32;
 
 /// The largest decrease of the ELBO, in nats and beyond noise, for which the result of linear response is accepted. If
 /// the posterior is nearly Gaussian, linear response improves the ELBO. Otherwise the first-order correction may
@@ -234,7 +230,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
             .min(most)
             .max(2)
             .next_multiple_of(2);
-        let noise = source.matched(NoisePurpose::Polish, STREAM, dim, lanes);
+        let noise = source.matched(NoisePurpose::Polish, SECOND_STREAM, dim, lanes);
         let family = FamilyKind::MeanField.build(dim);
         let mut objective = Objective::new(density, family, noise, lanes);
         let mut newton =

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use crate::calls::Calls;
 use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
+use crate::sizes;
 
 /// The largest number of Newton steps to the mode of the local parameters.
 const STEPS: usize = 60;
@@ -21,13 +22,6 @@ const SHORTEST: f64 = 1e-6;
 /// The Newton decrement, in nats, at which a search has found the mode. The objective is practically quadratic near the
 /// mode, so the decrement is twice the remaining distance from the mode.
 const FOUND: f64 = 1e-6;
-
-/// The number of values (coordinates times lanes) per call of the density, which take 16 MiB.
-const TOGETHER: usize = 1 << 21;
-
-/// The largest number of lanes per call of the density. In up to 8 192 dimensions, this limit is smaller than that of
-/// [`TOGETHER`].
-const LANES: usize = 256;
 
 /// The distance between quadrature nodes, in standard deviations of Laplace's method. With this distance, the
 /// trapezoidal rule integrates a Gaussian to within 3e-6.
@@ -81,7 +75,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         let directions = family.local_directions();
         let dim = density.dim();
         let columns = directions.len() / dim;
-        let lanes = (TOGETHER / dim).clamp(8, LANES).max(columns);
+        let lanes = sizes::lanes(dim).max(columns);
         Self {
             density,
             family,

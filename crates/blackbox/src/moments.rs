@@ -29,6 +29,7 @@ use crate::noise::{FREEDOM, NoisePurpose, NoiseSource};
 use crate::oracle::Estimate;
 use crate::psis::psis;
 use crate::reduce::{dot, sum};
+use crate::sizes::LANES;
 
 /// The settings of adaptive importance sampling for mixtures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,9 +75,6 @@ const INERTIA: f64 = 2.0;
 
 /// The covariance of a new component is computed from this share of the draws, namely those closest to the component.
 const AROUND: f64 = 0.05;
-
-/// The number of lanes per call of the density. A fit has at most 128 coordinates, so a block takes at most 2 MiB.
-const BLOCK: usize = 2048;
 
 impl MomentsSettings {
     fn draws(&self, dim: usize) -> usize {
@@ -126,7 +124,7 @@ impl Fitting for MomentsSettings {
             )));
         }
         Ok(Box::new(Moments {
-            workspace: at.density.workspace(BLOCK),
+            workspace: at.density.workspace(LANES),
             density: at.density,
             mixture: Mixture::new(dim, components),
             family: at.family,
@@ -226,8 +224,8 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         let dim = self.mixture.dim();
         let (z, lanes) = self.draws(omega, iteration);
         let mut log_p = vec![0.0; lanes];
-        for first in (0..lanes).step_by(BLOCK) {
-            let width = BLOCK.min(lanes - first);
+        for first in (0..lanes).step_by(LANES) {
+            let width = LANES.min(lanes - first);
             let rows = z.chunks(lanes).flat_map(|row| &row[first..first + width]);
             let block: Vec<f64> = rows.copied().collect();
             let block = Lanes::new(&block, dim, width);

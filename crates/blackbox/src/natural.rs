@@ -27,8 +27,9 @@ use crate::calls::Calls;
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
+use crate::nested::SHARES;
 use crate::noise::{NoisePurpose, NoiseSource};
-use crate::objective::Objective;
+use crate::objective::{Objective, hessian_draws};
 use crate::saa::{SaaSettings, averages, within_memory};
 
 /// The settings of natural-gradient steps.
@@ -69,15 +70,6 @@ impl NaturalSettings {
         within_memory(self.max_draws, dim)
     }
 }
-
-/// The shares of a natural-gradient step that are tried, until one raises the bound.
-const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
-
-/// The number of Hessian-vector products per step, divided by the number of colours of the pattern.
-const HESSIAN_LANES: usize = 1 << 15;
-
-/// The smallest number of draws for the Hessian of a step.
-const HESSIAN_DRAWS: usize = 16;
 
 /// If the ratio of a gain to the previous gain exceeds this value, the noise of the averages is assumed to dominate.
 const PROGRESS: f64 = 0.6;
@@ -219,7 +211,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
         let mut gradient = vec![0.0; state.omega.len()];
         let value = objective.value_gradient(&state.omega, &mut gradient);
         let columns = self.directions.len() / dim;
-        let draws = (HESSIAN_LANES / columns).clamp(HESSIAN_DRAWS, lanes / 2);
+        let draws = hessian_draws(columns, lanes);
         let target = value.is_finite().then(|| {
             let products = objective.negated_products(&state.omega, draws, &self.directions);
             family.natural(&state.omega, &gradient[..dim], &products)

@@ -34,8 +34,9 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};
 
-/// The shares of a Newton step of the global parameters that are tried together. The best of them is taken.
-const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
+/// The shares of a step that are tried: a Newton step of the global parameters, of which the best share is taken, or a
+/// natural-gradient step, of which the first share that raises the bound is taken.
+pub(crate) const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
 /// The longest step of a global parameter. Global parameters are usually logarithms of scales, so the longest step
 /// multiplies a scale by `e² = 7.4`.

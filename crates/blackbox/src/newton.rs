@@ -13,11 +13,10 @@ use jensen_density::TwiceDifferentiable;
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::objective::Objective;
+use crate::policy::DENSE;
 use crate::reduce::{axpy, dot};
+use crate::sizes::KEPT;
 
-/// The largest dimension in which the averaged Hessian is computed for preconditioning. Computing it takes
-/// Hessian-vector products at two draws for each coordinate, and a Cholesky factorisation.
-const DENSE_LIMIT: usize = 256;
 /// If there are at most this many coordinates per lane, the averaged Hessian is computed from the beginning. Otherwise
 /// it is computed only after conjugate gradients have proved slow.
 const CHEAP: usize = 2;
@@ -26,10 +25,6 @@ const CHEAP: usize = 2;
 /// first number is the tolerance per nat, and the second number is the largest tolerance. Far from the optimum, the
 /// model itself is no more accurate than the largest tolerance.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
-
-/// The number of stored values of the path of conjugate gradients, which take 32 MiB. A shorter step within the stored
-/// part of the path needs no new products.
-const KEPT: usize = 1 << 22;
 
 /// The largest number of steps along the path that are tried within a smaller radius, before the Hessian is computed
 /// again.
@@ -119,7 +114,7 @@ impl Newton {
             objective.charge();
         }
         let cheap = dim <= CHEAP * objective.lanes() || self.slow;
-        let dense = cheap && dim <= DENSE_LIMIT && family.uses_curvature() && dim > 1;
+        let dense = cheap && dim <= DENSE && family.uses_curvature() && dim > 1;
         let curvature = dense
             .then(|| objective.curvature(&self.omega, (2 * objective.lanes() / dim).clamp(2, 16)))
             .flatten();

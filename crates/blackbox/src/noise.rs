@@ -10,6 +10,10 @@ use crate::reduce::dot;
 /// variance, and one coordinate in a thousand is nearly seven units away.
 pub(crate) const FREEDOM: usize = 5;
 
+/// The first key of a second stream with the same purpose. Keys are numbers of iterations and starts, and no fit has this
+/// many.
+pub(crate) const SECOND_STREAM: u64 = 1 << 40;
+
 /// The purposes of random numbers. Streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePurpose {

@@ -8,6 +8,7 @@ use crate::calls::Calls;
 use crate::dense::cholesky;
 use crate::family::{Curvature, Family};
 use crate::reduce::{axpy, sum};
+use crate::sizes::LANES;
 
 /// The negated ELBO `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed lanes of noise, with its gradient and
 /// Hessian-vector products. Smaller values are better. F is +∞ if the density at any lane is not finite, so a minimiser
@@ -28,8 +29,17 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     hessian_workspace: Option<D::Workspace>,
 }
 
-/// The number of Hessian-vector products per call of the density.
-const HESSIAN_LANES: usize = 512;
+/// The number of Hessian-vector products for an averaged Hessian. They are divided among at least [`HESSIAN_DRAWS`]
+/// draws.
+const PRODUCTS: usize = 1 << 14;
+
+/// The smallest number of draws for an averaged Hessian. Its relative error is then about a quarter.
+const HESSIAN_DRAWS: usize = 16;
+
+/// Returns the number of draws for an averaged Hessian that takes `columns` products per draw.
+pub(crate) fn hessian_draws(columns: usize, lanes: usize) -> usize {
+    (PRODUCTS / columns).max(HESSIAN_DRAWS).min(lanes / 2)
+}
 
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
     /// Creates the objective for the given `noise`, a `family.noise_dim() × lanes` matrix.
@@ -233,12 +243,12 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.visit(omega);
         let used = draws.clamp(1, lanes / 2);
         // Each call takes complete draws, up to a few hundred lanes. Lane k·columns + j is draw k times direction j.
-        let together = (HESSIAN_LANES / columns).clamp(1, used);
+        let together = (LANES / columns).clamp(1, used);
         let mut found = vec![0.0; directions.len()];
         let mut workspace = self
             .hessian_workspace
             .take()
-            .unwrap_or_else(|| self.density.workspace(HESSIAN_LANES.max(columns)));
+            .unwrap_or_else(|| self.density.workspace(LANES.max(columns)));
         for first in (0..used).step_by(together) {
             let count = together.min(used - first);
             let width = count * columns;

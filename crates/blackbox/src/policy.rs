@@ -10,9 +10,15 @@ use serde::{Deserialize, Serialize};
 
 /// The largest dimension in which dense matrices of all pairs of coordinates are used without a structure: full
 /// covariances, whitening by all correlations, tail transforms of every coordinate, explicit Hessians of TrustVI, and
-/// evaluations with 32 times the usual draws. In 400 dimensions, such a matrix has 80 200 different elements, and a
+/// evaluations with 32 times the usual draws. In more dimensions, a fit has no wide starts, and it begins with the
+/// conditionally structured Gaussian if the density has global parameters. In 400 dimensions, such a matrix has 80 200 different elements, and a
 /// product with it costs 160 000 multiplications, as much as a gradient of a few thousand records.
 pub(crate) const DENSE: usize = 400;
+
+/// The largest dimension in which checks examine each coordinate by itself: the curvature at a start, the decay of the
+/// density along a coordinate, and the coordinates that a relabelling may exchange. Their cost grows with the square of
+/// the dimension, and is about that of a thousand evaluations of the density at this dimension.
+pub(crate) const ONE_BY_ONE: usize = 1024;
 
 /// The dimension to which the budget of gradients refers. In more dimensions, a gradient takes proportionally longer.
 const SCALED: u64 = 100;
@@ -169,6 +175,14 @@ impl Policy {
     /// effective.
     pub fn evaluation_draws(&self) -> usize {
         (8.0 * self.effective_draws) as usize
+    }
+
+    /// Returns the number of points at which the density is compared with an approximation beyond its draws. A refinement,
+    /// which follows if the comparison fails, costs a hundred times as many gradients. Refined draws, whose own cost is
+    /// that large, are compared at four times as many points. If there are twenty coordinates, each coordinate then has
+    /// about ten points per factor of forty in distance.
+    pub fn far_points(&self) -> usize {
+        self.evaluation_draws() / 4
     }
 
     /// Returns the number of draws in the preview of a family. After the preview, the driver may abandon the family for

@@ -47,7 +47,7 @@ const WAVE: usize = 4;
 
 /// A start ends when its predicted gain is below this number of nats. The fit of a family follows with a smaller
 /// tolerance.
-const TOLERANCE: f64 = 0.1;
+pub(super) const TOLERANCE: f64 = 0.1;
 
 /// The largest lag of a start behind the best start, in nats. A start lags if its ELBO would remain this far below the
 /// best ELBO even if each remaining iteration gained twice the last prediction. Rough densities, such as integrals by

@@ -14,6 +14,7 @@ use jensen_density::{Lanes, LanesMut, LogDensity};
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::noise::{NoisePurpose, NoiseSource};
+use crate::policy::ONE_BY_ONE;
 use crate::reduce::dot;
 use crate::starts::{OtherMode, StartOutcome, best_start};
 
@@ -32,17 +33,12 @@ const AT: f64 = 2.0;
 /// gradients.
 const TURNED: usize = 48;
 
-/// The number of points at which a map must leave the log density unchanged.
+/// The number of points at which a map must leave the log density unchanged. The log density must be finite at a quarter
+/// of them, because equal infinities say nothing about a map.
 const POINTS: usize = 32;
-
-/// The smallest number of points with a finite log density. Equal infinities say nothing about a map.
-const FINITE: usize = 8;
 
 /// The largest relative difference between log densities that counts as a rounding error.
 const ROUNDING: f64 = 1e-8;
-
-/// The largest dimension. The search compares pairs of coordinates.
-const LARGEST: usize = 4096;
 
 /// The largest number of images of a mode. Eight exchangeable groups have 40 320.
 pub(crate) const MOST: usize = 50_000;
@@ -71,7 +67,7 @@ impl Labellings {
             relabelled: vec![false; modes.len()],
             mirrored: vec![false; modes.len()],
         };
-        if modes.is_empty() || density.dim() > LARGEST {
+        if modes.is_empty() || density.dim() > ONE_BY_ONE {
             return found;
         }
         let best = &starts[best_start(starts)];
@@ -323,7 +319,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
             false => !b.is_finite(),
         };
         let finite = here.iter().filter(|x| x.is_finite()).count();
-        finite >= FINITE && here.iter().zip(&there).all(equal)
+        finite >= (POINTS / 4) && here.iter().zip(&there).all(equal)
     }
 }
 

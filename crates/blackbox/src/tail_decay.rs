@@ -5,6 +5,8 @@ use jensen_density::{Lanes, LanesMut, LogDensity};
 
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
+use crate::policy::ONE_BY_ONE;
+use crate::sizes::LANES;
 
 /// The distances by which the check moves a coordinate, in both directions, in standard deviations of the
 /// approximation. The check of a line between two optima moves beyond either by these multiples of their distance.
@@ -19,13 +21,6 @@ pub(crate) const FALLEN: f64 = 1.0;
 /// example, if all effects of a hierarchy are at their means, the density rises as the scale falls. If all abilities in
 /// an item response model are at their means, the density rises as their slope grows.
 const DRAWS: usize = 5;
-
-/// The largest dimension of the check. It moves one coordinate at a time, so its cost grows with the square of the
-/// dimension.
-const MOST: usize = 1024;
-
-/// The number of points per call of the density.
-const BLOCK: usize = 512;
 
 /// A coordinate and a side.
 type Way = (usize, f64);
@@ -43,7 +38,7 @@ pub(crate) fn flat_coordinate<D: LogDensity>(
     spread: f64,
 ) -> Option<usize> {
     let dim = family.dim();
-    if dim > MOST {
+    if dim > ONE_BY_ONE {
         return None;
     }
     let rows = family.noise_dim();
@@ -56,7 +51,7 @@ pub(crate) fn flat_coordinate<D: LogDensity>(
         LanesMut::new(&mut draws, dim, DRAWS),
     );
     let mut here = [0.0; DRAWS];
-    let mut workspace = density.workspace(BLOCK);
+    let mut workspace = density.workspace(LANES);
     density.value(&mut workspace, Lanes::new(&draws, dim, DRAWS), &mut here);
     let mut sd = family.marginal_sd(omega);
     sd.iter_mut().for_each(|sd| *sd *= spread);
@@ -71,7 +66,7 @@ pub(crate) fn flat_coordinate<D: LogDensity>(
         let lowest = here[draw] - FALLEN;
         let mut still = Vec::new();
         highest = (None, f64::NEG_INFINITY);
-        for ways in flat.chunks(BLOCK / AWAY.len()) {
+        for ways in flat.chunks(LANES / AWAY.len()) {
             let lanes = ways.len() * AWAY.len();
             let mut z = vec![0.0; dim * lanes];
             for (row, from) in z.chunks_mut(lanes).zip(&from) {

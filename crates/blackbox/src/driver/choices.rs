@@ -22,7 +22,7 @@ const SPARSE_FROM: usize = 100;
 
 /// The smallest dimension at which the conditionally structured Gaussian is fitted first, if the density has global
 /// parameters. In fewer dimensions, several starts take only seconds, and they find modes that a single start misses.
-pub const CONDITIONAL_FROM: usize = 500;
+pub const CONDITIONAL_FROM: usize = DENSE;
 
 /// The largest average number of nonzeros in a column of the local parameters' factor. The nested approximation
 /// factorises the local precision at every point, and the cost of a column grows with the square of its nonzeros.

@@ -37,8 +37,8 @@ use jensen_density::{Lanes, Pattern};
 pub(crate) use self::passes::Passes;
 use super::Space;
 use super::globals::{Features, MOST_GLOBALS, Weights, globals_of};
-use super::rows::WIDTH;
 use crate::reduce::dot;
+use crate::sizes::WIDTH;
 use crate::sparse::{Colouring, Symbolic};
 
 /// The family of conditionally structured Gaussians.

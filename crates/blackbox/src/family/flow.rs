@@ -26,9 +26,7 @@ use super::{FIXED_DRAWS, Family, FamilyKind, FamilyName, FullRank, Smoothness, f
 use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{axpy, dot, mean_se};
-
-/// The number of lanes per task. The largest layer of 64 hidden units then takes 128 KiB.
-const BLOCK: usize = 256;
+use crate::sizes::LANES;
 
 /// The smallest and the largest number of hidden units of a layer. Between these limits, the number is twice the
 /// dimension.
@@ -109,9 +107,9 @@ impl Flow {
         lanes: usize,
         work: impl Fn(usize, usize) -> T + Sync,
     ) -> Vec<(usize, usize, T)> {
-        let firsts: Vec<usize> = (0..lanes).step_by(BLOCK).collect();
+        let firsts: Vec<usize> = (0..lanes).step_by(LANES).collect();
         let each = firsts.into_par_iter().map(|first| {
-            let width = BLOCK.min(lanes - first);
+            let width = LANES.min(lanes - first);
             (first, width, work(first, width))
         });
         each.collect()

@@ -10,11 +10,10 @@ use super::mean_field::standard_normal;
 use super::{Curvature, Family, FamilyKind, FamilyName, SampleBound, Smoothness};
 use crate::dense::{cholesky, inverse_factor, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
+use crate::objective::hessian_draws;
 use crate::reduce::{axpy, combine, dot, dots, sum};
+use crate::sizes::LANES;
 use jensen_math::constants::HALF_LOG_TWO_PI;
-
-/// The number of lanes per block. The noise of all rows of a block stays in the second-level cache.
-const BLOCK: usize = 256;
 
 /// The family of Gaussians with an unrestricted covariance. It has d + d(d + 1)/2 parameters.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +51,8 @@ impl FullRank {
 
     fn affine(&self, parameters: &[f64], noise: Lanes<'_>, mut out: LanesMut<'_>) {
         let lanes = noise.lanes();
-        for first in (0..lanes).step_by(BLOCK) {
-            let block = first..lanes.min(first + BLOCK);
+        for first in (0..lanes).step_by(LANES) {
+            let block = first..lanes.min(first + LANES);
             for (i, row) in out.as_mut_slice().chunks_mut(lanes).enumerate() {
                 row[block.clone()].fill(parameters[i]);
             }
@@ -88,10 +87,6 @@ const ITERATIONS: usize = 12;
 /// The search for a starting point ends when a step gains less than this number of nats. The fit that follows takes
 /// such steps on more draws.
 const ENOUGH: f64 = 0.2;
-
-/// The number of Hessian-vector products per step. They are divided among 16 to 64 draws, one product for each draw and
-/// coordinate.
-const HESSIAN_LANES: usize = 8192;
 
 /// Returns the lower Cholesky factor of `(1 − share) A Aᵀ + share B Bᵀ` for lower factors A and B.
 fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
@@ -153,7 +148,7 @@ impl Family for FullRank {
     ) -> Vec<f64> {
         let dim = self.dim;
         let lanes = (2 * dim).next_power_of_two().clamp(256, 512);
-        let draws = (HESSIAN_LANES / dim).clamp(16, 64);
+        let draws = hessian_draws(dim, lanes);
         bound.fix(lanes);
         let mut omega = self.diagonal(mean, log_sd);
         let mut gradient = vec![0.0; omega.len()];
@@ -231,8 +226,8 @@ impl Family for FullRank {
     }
     fn pull(&self, _omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
         let lanes = noise.lanes();
-        for first in (0..lanes).step_by(BLOCK) {
-            let block = first..lanes.min(first + BLOCK);
+        for first in (0..lanes).step_by(LANES) {
+            let block = first..lanes.min(first + LANES);
             let grad = |i: usize| &grad.row(i)[block.clone()];
             let noise = |j: usize| &noise.row(j)[block.clone()];
             for (i, mean) in out.iter_mut().enumerate().take(self.dim) {

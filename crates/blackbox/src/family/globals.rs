@@ -5,9 +5,10 @@ use jensen_density::Pattern;
 use jensen_math::simd::{F64x8, LANES, Simd};
 use jensen_math::vmath as vm;
 
-use super::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
+use super::rows::{LaneRow, Order, Rows, RowsMut};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
+use crate::sizes::WIDTH;
 use crate::sparse::Symbolic;
 
 /// A coordinate is a global parameter if it interacts with at least this many times as many coordinates as the median

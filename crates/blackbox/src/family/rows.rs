@@ -2,9 +2,7 @@
 
 use jensen_density::{Lanes, LanesMut};
 
-/// The number of lanes of a row. Four vectors of eight lanes hide the latency of their operations, and a thousand rows
-/// take 256 KiB.
-pub(crate) const WIDTH: usize = 32;
+use crate::sizes::WIDTH;
 
 pub(crate) type LaneRow = [f64; WIDTH];
 

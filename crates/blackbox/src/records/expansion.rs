@@ -13,9 +13,7 @@
 use jensen_density::{Lanes, LanesMut, RecordDensity};
 
 use crate::reduce::axpy;
-
-/// The number of products with the Hessian per call of the density.
-const TOGETHER: usize = 64;
+use crate::sizes::LANES;
 
 /// The value, the gradient and the Hessian of the log likelihood of all records at one point.
 #[derive(Clone, Debug)]
@@ -33,7 +31,7 @@ impl Expansion {
         let d = point.len();
         let records: Vec<u32> = (0..density.records() as u32).collect();
         let stride = density.stride().max(1);
-        let mut ws = density.workspace(TOGETHER.min(d), stride.min(records.len()));
+        let mut ws = density.workspace(LANES.min(d), stride.min(records.len()));
         let (mut value, mut gradient, mut hessian) = (0.0, vec![0.0; d], vec![0.0; d * d]);
         let mut part = Vec::new();
         for batch in records.chunks(stride) {
@@ -43,8 +41,8 @@ impl Expansion {
             density.batch_value_grad(&mut ws, batch, at, &mut own, LanesMut::new(&mut part, d, 1));
             value += own[0];
             axpy(1.0, &part, &mut gradient);
-            for first in (0..d).step_by(TOGETHER) {
-                let lanes = TOGETHER.min(d - first);
+            for first in (0..d).step_by(LANES) {
+                let lanes = LANES.min(d - first);
                 let points: Vec<f64> = point
                     .iter()
                     .flat_map(|x| std::iter::repeat_n(*x, lanes))

@@ -26,6 +26,7 @@ use crate::approximation::{Approximation, Draws};
 use crate::calls::Calls;
 use crate::noise::NoiseSource;
 use crate::policy::Policy;
+use crate::sizes::KEPT;
 
 /// The refinement uses steps along circles only if they can be longer than leapfrog steps by at least this factor.
 /// Leapfrog steps are more robust to heavy tails.
@@ -46,14 +47,10 @@ const FIRST_STATIONARY_PHASE: usize = 16;
 
 /// The smallest number of warm-up transitions in a stationary phase. The chains of the first phase start far from the
 /// centre. With only four warm-up transitions, the log evidence of a normal was wrong by 0.06 ± 0.02 nats.
-const SETTLE: usize = 8;
-
-/// The largest number of recorded values. Even for ten thousand coordinates, this number allows enough draws to decide
-/// whether the ESS and nested R̂ are within their limits.
-const MOST_RECORDED: usize = 1 << 24;
+const SETTLE: usize = FIRST_STATIONARY_PHASE / 2;
 
 /// The largest number of recorded positions of each chain. A phase of 256 chains then has 16 384 draws.
-const TIMES: usize = 64;
+const TIMES: usize = 4 * FIRST_STATIONARY_PHASE;
 
 /// The refinement of an approximation, which computes draws of the density.
 pub struct Refine<'a, D: LogDensity> {
@@ -132,7 +129,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 
     fn times(&self) -> usize {
-        let room = MOST_RECORDED / (self.ensemble().lanes() * self.target.dim());
+        let room = KEPT / (self.ensemble().lanes() * self.target.dim());
         TIMES.min(room).max(4)
     }
 

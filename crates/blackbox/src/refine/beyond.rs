@@ -30,58 +30,32 @@ use crate::approximation::Approximation;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
+use crate::sizes::{CHECK, LANES};
 
-/// The number of points for the check of an approximation. A refinement, which follows if the check fails, costs a
-/// hundred times as many gradients.
-const LOOKS: usize = 1024;
-
-/// The number of points per coordinate, if their total exceeds [`LOOKS`]. Half of these points change one coordinate
+/// The number of points per coordinate, if their total exceeds the number of the policy. Half of these points change one coordinate
 /// alone, so the successive distances of that coordinate differ by a factor of 3.2. A slab contains several of these
 /// distances, because nine tenths of the distances of a centred normal lie within a factor of 31.
 const LOOKS_PER_COORDINATE: usize = 64;
-
-/// The number of points for the check of refined draws. The draws themselves have cost a hundred times as many
-/// gradients. If there are twenty coordinates, each coordinate has about ten points per factor of forty in distance.
-const LOOKS_OF_REFINED: usize = 4096;
-
-/// The largest number of values (points times coordinates). The density evaluates them in a tenth of a second.
-const NUMBERS: usize = 1 << 20;
-
-/// The number of points per call of the density.
-const BLOCK: usize = 64;
-/// The number of points if the cost of an evaluation is unknown, as with a solver. A single start takes as many
-/// evaluations.
-const UNKNOWN: usize = 256;
-
-/// The range [`super::leaps::RANGE`] covers all slabs. It also covers all spikes that are at least a millionth as wide
-/// as a slab.
-const FURTHEST: f64 = RANGE.1;
 
 /// The number of shells. In each coordinate, the distances from the middle are divided into these shells. Each shell is
 /// twice as wide as the one before it. Half of the shells lie within one standard deviation, and half lie beyond it.
 /// The innermost shell extends to 0, and the outermost shell to infinity.
 const SHELLS: usize = 56;
 
-/// The inverse of the golden ratio, which is the step of the sequence of distances.
-const GOLDEN: f64 = 0.618_033_988_749_894_9;
-
-/// The tail index at which a variance becomes infinite.
-const NO_VARIANCE: f64 = 0.5;
-
 fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     Distances {
-        range: (-FURTHEST, range_of(density).1),
+        range: (-RANGE.1, range_of(density).1),
         edges: &[],
     }
 }
 
 fn count<D: LogDensity>(density: &D, least: usize) -> usize {
     let affordable = match density.work() {
-        Some(_) => NUMBERS / density.dim(),
-        None => UNKNOWN,
+        Some(_) => CHECK / density.dim(),
+        None => LANES,
     };
     let wanted = least.max(LOOKS_PER_COORDINATE * density.dim());
-    wanted.min(affordable).max(1).next_multiple_of(BLOCK)
+    wanted.min(affordable).max(1).next_multiple_of(LANES)
 }
 
 /// Calls a function for each point at which b is larger than the standard normal density. The function receives `p / (Z
@@ -96,20 +70,20 @@ fn look<D: LogDensity>(
 ) {
     let dim = density.dim();
     let distances = distances_of(density);
-    let mut workspace = density.workspace(BLOCK);
-    for first in (0..looks).step_by(BLOCK) {
+    let mut workspace = density.workspace(LANES);
+    for first in (0..looks).step_by(LANES) {
         let x = far_points(&distances, dim, first, source);
-        let z = map.draws(&x, BLOCK);
-        let mut log_p = vec![0.0; BLOCK];
-        density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
-        let log_dets = map.log_dets(&x, BLOCK);
-        let mut log_own = vec![f64::NAN; BLOCK];
+        let z = map.draws(&x, LANES);
+        let mut log_p = vec![0.0; LANES];
+        density.value(&mut workspace, Lanes::new(&z, dim, LANES), &mut log_p);
+        let log_dets = map.log_dets(&x, LANES);
+        let mut log_own = vec![f64::NAN; LANES];
         if let Some(own) = own {
-            let z = Lanes::new(&z, dim, BLOCK);
+            let z = Lanes::new(&z, dim, LANES);
             (own.family()).log_density_at(own.omega(), z, &mut log_own);
         }
-        for l in 0..BLOCK {
-            let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
+        for l in 0..LANES {
+            let point: Vec<f64> = (0..dim).map(|i| x[i * LANES + l]).collect();
             let log_p = log_p[l] + log_dets[l] - log_z;
             if let Some((log_q, log_b)) = far_out(&distances, &point)
                 && log_p.is_finite()
@@ -143,7 +117,7 @@ pub(crate) fn beyond<D: LogDensity>(
     log_z: f64,
     (source, policy): (NoiseSource, &Policy),
 ) -> Option<Unreached> {
-    let looks = count(density, LOOKS);
+    let looks = count(density, policy.far_points());
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
     let own = (!map.is_exact()).then_some(approximation);
@@ -193,7 +167,7 @@ pub(super) fn unanswered<D: LogDensity>(
     (source, policy): (NoiseSource, &Policy),
 ) -> Option<Unanswered> {
     let dim = density.dim();
-    let looks = count(density, LOOKS_OF_REFINED);
+    let looks = count(density, 4 * policy.far_points());
     let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
     look(
@@ -217,7 +191,7 @@ pub(super) fn unanswered<D: LogDensity>(
             .copied()
             .collect();
         let error = |tail| tail_index_error(tail, effective);
-        tail_index(&draws, 1.0).is_none_or(|tail| tail + error(tail) < NO_VARIANCE)
+        tail_index(&draws, 1.0).is_none_or(|tail| tail + error(tail) < 0.5)
     };
     let missed = |i: usize, from: usize| {
         let region = region_of(from);
@@ -389,7 +363,7 @@ fn far_out(distances: &Distances<'_>, point: &[f64]) -> Option<(f64, f64)> {
     (log_b > log_q).then_some((log_q, log_b))
 }
 
-/// Returns [`BLOCK`] points (`dim × BLOCK`) for the evaluation of the density. The points alternate between two kinds:
+/// Returns [`LANES`] points (`dim × LANES`) for the evaluation of the density. The points alternate between two kinds:
 /// a random direction for all coordinates together, and a single coordinate that varies while the others come from a
 /// standard normal.
 fn far_points(
@@ -398,24 +372,25 @@ fn far_points(
     first: usize,
     source: NoiseSource,
 ) -> Vec<f64> {
+    let golden = 0.5 * (5.0_f64.sqrt() - 1.0);
     let key = (NoisePurpose::Leap, u64::MAX);
-    let mut x = vec![0.0; dim * BLOCK];
-    source.fill(key.0, key.1, first as u64, dim, BLOCK, &mut x);
-    let lengths = Map::squares(&x, BLOCK);
+    let mut x = vec![0.0; dim * LANES];
+    source.fill(key.0, key.1, first as u64, dim, LANES, &mut x);
+    let lengths = Map::squares(&x, LANES);
     let mut shifts = [0.0; 3];
     source.uniforms(key.0, key.1, 0, &mut shifts);
-    for l in 0..BLOCK {
+    for l in 0..LANES {
         let rank = (first + l) / 2;
         let distance = |shift: f64, rank: usize| {
-            let u = (shift + rank as f64 * GOLDEN).fract();
+            let u = (shift + rank as f64 * golden).fract();
             distances.at([0.0, u]).exp()
         };
         if l % 2 == 0 {
             let scale = distance(shifts[0], rank) * (dim as f64 / lengths[l]).sqrt();
-            (0..dim).for_each(|i| x[i * BLOCK + l] *= scale);
+            (0..dim).for_each(|i| x[i * LANES + l] *= scale);
         } else {
             let coordinate = (rank + (shifts[1] * dim as f64) as usize) % dim;
-            let own = &mut x[coordinate * BLOCK + l];
+            let own = &mut x[coordinate * LANES + l];
             *own = own.signum() * distance(shifts[2], rank / dim);
         }
     }

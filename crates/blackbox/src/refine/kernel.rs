@@ -18,6 +18,7 @@ use super::map::Map;
 use super::steps;
 use super::target::{Evaluator, Particles, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
+use crate::sizes::GRAIN;
 
 /// The acceptance rate to which the step size adapts, as in Stan. It is slightly above the optimum of .65 for many
 /// coordinates (Beskos, Pillai, Roberts, Sanz-Serna and Stuart 2013), because too small steps cost less than
@@ -32,26 +33,17 @@ pub(super) const LARGEST_STEP: f64 = 1.0;
 const LEVELS: u32 = 4;
 
 /// The ratio of the step sizes of successive levels.
-const SHRINK: f64 = 4.0;
+const SHRINK: usize = 4;
 
 /// The ratio of the numbers of steps of successive levels. Trajectories become half as long, because the neck of a
 /// funnel is also shorter.
-const GROWTH: usize = 2;
+const GROWTH: usize = SHRINK / 2;
 
 /// If the energy along a trajectory varies by more than this number of nats, the transition tries smaller steps.
 const WANDER: f64 = 2.0;
 
 /// The largest number of steps of a trajectory at the first level.
 const LONGEST: usize = 1024;
-
-/// The smallest number of values per thread. For fewer values, distributing the work over threads costs more time than
-/// it saves.
-const GRAIN: usize = 1 << 14;
-
-/// If there are more values than this per thread, the work is divided into more parts than there are threads. For each
-/// part, every step reads a dozen matrices. A matrix with this many values takes half a mebibyte, so that the matrices
-/// fit in the cache.
-const STRIP: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride<'s> {
@@ -209,12 +201,16 @@ fn trajectory<D: LogDensity>(
     stride: Stride<'_>,
 ) -> Arrival {
     let lanes = start.lanes();
-    let shrink = SHRINK.powi(-(level as i32));
+    let shrink = (SHRINK as f64).powi(-(level as i32));
     let sizes: Vec<f64> = sizes.iter().map(|h| h * shrink).collect();
     let steps = steps * GROWTH.pow(level);
     let (threads, block) = (rayon::current_num_threads(), target.map.block());
     let most = (momentum.len() * steps / GRAIN).min(lanes / block);
-    let strips = (momentum.len() / STRIP).max(1).next_multiple_of(threads);
+    // If there are many values, there are more parts than threads. For each part, every step reads a dozen matrices,
+    // which then fit in the cache.
+    let strips = (momentum.len() / (4 * GRAIN))
+        .max(1)
+        .next_multiple_of(threads);
     let parts = most.clamp(1, strips);
     let width = lanes.div_ceil(parts).next_multiple_of(block);
     let parts: Vec<Arrival> = target

@@ -6,6 +6,7 @@ use jensen_math::simd::LANES;
 use crate::dense::{eigen_symmetric, solve_lower_lanes};
 use crate::family::Sparse;
 use crate::reduce::{affine_row, axpy, combine, sum};
+use crate::sizes::WIDTH;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Root {
@@ -250,17 +251,14 @@ enum Shape {
     Full,
 }
 
-/// The number of lanes that are copied together, so that the multiplication reads them from the first-level cache. 300
-/// rows of 16 lanes fill this cache.
-const PANEL: usize = 16;
-
-/// Computes `out = A x` for a triangular square matrix A. The function processes four rows at a time, and skips the
+/// Computes `out = A x` for a triangular square matrix A. The function copies [`WIDTH`] lanes together, so that the
+/// multiplication reads them from the cache, processes four rows at a time, and skips the
 /// columns in which A is zero.
 fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
-    let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);
-    for first in (0..lanes).step_by(PANEL) {
-        let given = PANEL.min(lanes - first);
+    let (mut panel, mut product) = (vec![0.0; dim * WIDTH], vec![0.0; dim * WIDTH]);
+    for first in (0..lanes).step_by(WIDTH) {
+        let given = WIDTH.min(lanes - first);
         // Computing additional lanes to fill a vector costs less than treating the remainder separately.
         let width = given.next_multiple_of(LANES);
         let panel = &mut panel[..dim * width];

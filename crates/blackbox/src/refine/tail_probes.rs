@@ -15,33 +15,28 @@
 //! tail.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Scale};
+use jensen_math::special::inv_phi;
 use rayon::prelude::*;
 
 use super::kernel::{Stride, transition};
 use super::map::Map;
 use super::target::{Particles, Target};
 use crate::calls::Calls;
-use crate::noise::NoiseSource;
+use crate::noise::{NoiseSource, SECOND_STREAM};
 
-/// The largest number of directions. Each costs as many gradients as 40 transitions of 16 chains.
+/// The largest number of directions. Each costs as many gradients as 48 transitions of 16 chains.
 const MOST: usize = 8;
 
 /// If the mean of `max(u, 0)⁴` is below this value, the tail is too short for a separated tail mode. For a normal, the
 /// mean is 1.5.
 const SHORT: f64 = 1.0;
 
-/// The distance between the quartiles of a standard normal.
-const QUARTILES: f64 = 1.349;
-
 /// The number of chains per direction. A direction has a separated tail mode if at least half of them stay in the tail.
 pub(super) const CHAINS: usize = 16;
 
-/// The number of transitions of the tilted density. They are enough to reach the tilt's farthest distance by steps of
-/// half a standard deviation.
-const OUT: u64 = 16;
-
-/// The largest number of transitions in which chains must return.
-const BACK: u64 = 24;
+/// The number of transitions of the tilted density, and the largest number of transitions in which chains must return. They
+/// are enough to cover the tilt's farthest distance by steps of a third of a standard deviation.
+const TRANSITIONS: u64 = 24;
 
 /// The slope of the tilt, in nats per standard deviation. With this tilt, chains in a normal density reach three
 /// standard deviations. They can therefore cross saddles that are up to four and a half nats below the mode.
@@ -52,10 +47,6 @@ const SLOPE: f64 = 3.0;
 const FAR: f64 = 8.0;
 /// The largest distance from the median at which a chain counts as returned, in standard deviations.
 const RETURNED: f64 = 2.0;
-
-/// The first key of the probes' random numbers. Other random numbers have the iteration as their key, and no refinement
-/// has this many iterations.
-const KEYED: u64 = 1 << 40;
 
 /// A density that is multiplied by the exponential of `slope · (z_i − far)`. The exponent is constant beyond `far` in
 /// the direction of the slope.
@@ -139,7 +130,7 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
         let mut row = row.to_vec();
         row.sort_by(f64::total_cmp);
         let [low, middle, high] = [1, 2, 3].map(|k| row[k * lanes / 4]);
-        let sd = (high - low) / QUARTILES;
+        let sd = (high - low) / (2.0 * inv_phi(0.75));
         [sd, -sd].map(|sd| Direction {
             coordinate,
             middle,
@@ -175,7 +166,7 @@ pub(super) fn tail_modes<D: LogDensity>(
         .par_iter()
         .enumerate()
         .map(|(k, direction)| {
-            let key = (source, KEYED + k as u64 * (OUT + BACK));
+            let key = (source, SECOND_STREAM + k as u64 * (2 * TRANSITIONS));
             tail_probe((density, map), start.clone(), direction, stride, key)
         })
         .collect();
@@ -200,7 +191,7 @@ fn tail_probe<D: LogDensity>(
     };
     let mut out = Target::new(&led, map.clone());
     let mut particles = out.at(x);
-    for step in 0..OUT {
+    for step in 0..TRANSITIONS {
         transition(&mut out, &mut particles, stride, source, key + step);
     }
     let mut calls = out.take_calls();
@@ -208,16 +199,22 @@ fn tail_probe<D: LogDensity>(
     let mut particles = back.at(particles.x);
     let mut away = [true; CHAINS];
     let mut stay = true;
-    for step in 0..=BACK {
+    for step in 0..=TRANSITIONS {
         let along = direction.along(&map.draws(&particles.x, CHAINS), CHAINS);
         for (away, u) in away.iter_mut().zip(along) {
             *away &= u >= RETURNED;
         }
         stay = 2 * away.iter().filter(|away| **away).count() >= CHAINS;
-        if !stay || step == BACK {
+        if !stay || step == TRANSITIONS {
             break;
         }
-        transition(&mut back, &mut particles, stride, source, key + OUT + step);
+        transition(
+            &mut back,
+            &mut particles,
+            stride,
+            source,
+            key + TRANSITIONS + step,
+        );
     }
     calls += back.take_calls();
     (stay.then_some(particles.x), calls)

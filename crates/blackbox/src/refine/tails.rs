@@ -29,7 +29,7 @@ const LEAST_SLOPE: f64 = 0.2;
 const TOGETHER: usize = 8;
 
 /// The numbers of a stored transform.
-const NUMBERS: usize = 6;
+const NUMBERS: usize = size_of::<Tail>() / size_of::<f64>();
 
 /// The largest number of Newton steps for the inverse. The steps always converge, because they stay between two bounds.
 const STEPS: usize = 60;

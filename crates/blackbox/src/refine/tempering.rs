@@ -11,9 +11,6 @@ use crate::noise::{NoisePurpose, NoiseSource};
 /// .8 have this share, `1/(1 + .8²)`.
 const SHARE: f64 = 0.6;
 
-/// The number of bisections, which determine a temperature to the precision of its number.
-const BISECTIONS: usize = 50;
-
 /// Computes `log p − log t`, the change of a particle's log weight per unit of inverse temperature.
 pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64> {
     let base = base_log_density(dim, squares);
@@ -35,8 +32,11 @@ pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
         return (1.0, at_once);
     }
     let (mut low, mut high) = (0.0, whole);
-    for _ in 0..BISECTIONS {
+    loop {
         let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
         if share(&possible, middle) >= SHARE {
             low = middle;
         } else {

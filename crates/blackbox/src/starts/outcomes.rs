@@ -3,6 +3,8 @@
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
 
+use super::TOLERANCE;
+
 /// A start counts as being at a known optimum if their means differ by at most this many standard deviations, and if
 /// their standard deviations differ by at most this relative amount.
 const AT: f64 = 0.3;
@@ -188,7 +190,7 @@ pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
 
 /// Two optima have the same ELBO if they differ by less than this number of nats. On the draws that all starts share,
 /// equal optima differ by the tolerance of the starts.
-const SAME: f64 = 0.5;
+const SAME: f64 = 5.0 * TOLERANCE;
 
 fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     let dim = outcomes[best].omega.len() / 2;

@@ -3,8 +3,10 @@
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use serde::{Deserialize, Serialize};
 
-use crate::noise::{NoisePurpose, NoiseSource};
+use crate::noise::{NoisePurpose, NoiseSource, SECOND_STREAM};
+use crate::policy::ONE_BY_ONE;
 use crate::reduce::dot;
+use crate::sizes::LANES;
 
 /// The choice of the starting points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,28 +26,23 @@ const RADIUS: f64 = 2.0;
 
 /// The half-widths of wide starts. For each half-width there are two antithetic points. Every coordinate of the points
 /// is beyond half of the half-width. If a mode is that far away in some coordinate, one of the two points is on the
-/// same side as the mode.
+/// same side as the mode. There are no wide starts in more than [`DENSE`](crate::policy::DENSE) dimensions. Twenty programs
+/// of 66 to 326 dimensions take 0.7 % longer with wide starts. Without wide starts, 14 of 36 posteriors of 70 and 120
+/// dimensions with a distant mode or slab were trusted, although a standard deviation was wrong
+/// (`tools/sweep_mixtures.py`). With wide starts, two are.
 pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
-
-/// The largest dimension in which wide starts are used. Twenty programs of 66 to 326 dimensions take 0.7 % longer with
-/// wide starts. Without wide starts, 14 of 36 posteriors of 70 and 120 dimensions with a distant mode or slab were
-/// trusted, although a standard deviation was wrong (`tools/sweep_mixtures.py`). With wide starts, two are.
-pub(super) const WIDE_DIMENSION: usize = 500;
 
 /// The number of attempts for each wide start. If scales are parameterised by their logarithms, most attempts fail.
 const WIDE_ATTEMPTS: u64 = 3;
 
-/// The index of the first wide start. No fit has this many ordinary starts, so the random numbers of ordinary starts do
-/// not depend on the wide ones.
-pub(super) const FIRST_WIDE: u64 = 1 << 32;
-
-/// The number of attempts to find a random point with finite density and gradient, as in Stan.
+/// The number of attempts to find a random point with finite density and gradient, as in Stan. If none succeeds, as many
+/// attempts follow that use the same random number for all elements of an array, so that only a few numbers must have
+/// suitable values, instead of one number per group. For example, many groups may each contain probabilities whose sum
+/// must not exceed one.
 const ATTEMPTS: u64 = 100;
 
-/// The number of further attempts if no attempt succeeded. These attempts use the same random number for all elements
-/// of an array, so that only a few numbers must have suitable values, instead of one number per group. For example,
-/// many groups may each contain probabilities whose sum must not exceed one.
-const ATTEMPTS_BY_VARIABLE: u64 = 100;
+/// The index of the first wide start. The random numbers of ordinary starts do not depend on the wide ones.
+pub(super) const FIRST_WIDE: u64 = SECOND_STREAM;
 
 pub(super) struct Points {
     pub dim: usize,
@@ -60,7 +57,7 @@ impl Points {
             Init::Point(_) => 1,
             _ if index >= FIRST_WIDE => WIDE_ATTEMPTS,
             _ if self.variables.is_empty() => ATTEMPTS,
-            _ => ATTEMPTS + ATTEMPTS_BY_VARIABLE,
+            _ => 2 * ATTEMPTS,
         }
     }
 
@@ -106,10 +103,6 @@ impl Points {
     }
 }
 
-/// The largest dimension in which the diagonal of the Hessian at a start is computed exactly, with one product per
-/// coordinate. In more dimensions, it is estimated.
-pub(super) const PROBED: usize = 2048;
-
 pub(super) fn mixed(counter: u64) -> u64 {
     let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -123,10 +116,8 @@ pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
     density: &D,
     point: &[f64],
 ) -> Option<Vec<f64>> {
-    /// The number of directions per call of the density.
-    const BLOCK: usize = 64;
     let dim = point.len();
-    let mut workspace = density.rough_workspace(BLOCK.min(dim.max(1)));
+    let mut workspace = density.rough_workspace(LANES.min(dim.max(1)));
     let (mut value, mut gradient) = ([0.0], vec![0.0; dim]);
     density.value_grad(
         &mut workspace,
@@ -143,32 +134,32 @@ pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
             .is_finite()
             .then(|| -0.5 * curvature.max(1.0).ln())
     };
-    if dim > PROBED {
+    if dim > ONE_BY_ONE {
         // If a Hessian product with random signs is multiplied by the same signs, the result is the diagonal plus noise
         // of mean zero.
-        let (mut z, mut signs) = (vec![0.0; dim * BLOCK], vec![0.0; dim * BLOCK]);
-        for (row, x) in z.chunks_mut(BLOCK).zip(point) {
+        let (mut z, mut signs) = (vec![0.0; dim * LANES], vec![0.0; dim * LANES]);
+        for (row, x) in z.chunks_mut(LANES).zip(point) {
             row.fill(*x);
         }
         for (i, sign) in signs.iter_mut().enumerate() {
             *sign = if mixed(i as u64) & 1 == 0 { 1.0 } else { -1.0 };
         }
-        let mut product = vec![0.0; dim * BLOCK];
+        let mut product = vec![0.0; dim * LANES];
         density.hvp(
             &mut workspace,
-            Lanes::new(&z, dim, BLOCK),
-            Lanes::new(&signs, dim, BLOCK),
-            LanesMut::new(&mut product, dim, BLOCK),
+            Lanes::new(&z, dim, LANES),
+            Lanes::new(&signs, dim, LANES),
+            LanesMut::new(&mut product, dim, LANES),
         );
         return product
-            .chunks(BLOCK)
-            .zip(signs.chunks(BLOCK))
-            .map(|(product, signs)| scale(dot(product, signs) / BLOCK as f64))
+            .chunks(LANES)
+            .zip(signs.chunks(LANES))
+            .map(|(product, signs)| scale(dot(product, signs) / LANES as f64))
             .collect();
     }
     let mut log_sd = Vec::with_capacity(dim);
-    for first in (0..dim).step_by(BLOCK) {
-        let lanes = BLOCK.min(dim - first);
+    for first in (0..dim).step_by(LANES) {
+        let lanes = LANES.min(dim - first);
         let mut z = vec![0.0; dim * lanes];
         for (row, x) in z.chunks_mut(lanes).zip(point) {
             row.fill(*x);

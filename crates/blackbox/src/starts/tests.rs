@@ -1,7 +1,8 @@
 use jensen_density::{Lanes, LanesMut};
 
-use super::points::{PROBED, mixed};
+use super::points::mixed;
 use super::*;
+use crate::policy::ONE_BY_ONE;
 
 struct Made {
     dim: usize,
@@ -139,7 +140,7 @@ fn starts_at_a_known_optimum_end_there_after_few_draws() {
 
 #[test]
 fn many_coordinates_are_probed() {
-    for dim in [40, PROBED + 1] {
+    for dim in [40, ONE_BY_ONE + 1] {
         let found = initial_log_sd(&independent(dim), &vec![0.1; dim]).unwrap();
         assert_eq!(found.len(), dim);
         assert!(found.iter().all(|x| (x - 0.2f64.ln()).abs() < 1e-9));

@@ -6,8 +6,9 @@ use crate::evaluation::log_weights_of;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 use crate::records::{Choose, Layout, StreamPosition};
+use crate::sizes;
 
-use super::draws::{block_lanes, mirrored};
+use super::draws::mirrored;
 use super::quadratic::{Quadratic, take_out};
 
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ pub(crate) fn assess<D: LogDensity>(
     quadratic: Option<&Quadratic<'_>>,
 ) -> Assessment {
     let rows = oracle.family().noise_dim();
-    let most_pairs = block_lanes(rows) / 2;
+    let most_pairs = sizes::lanes(rows) / 2;
     let stream = Stream {
         source: sample.source,
         purpose: NoisePurpose::Change,

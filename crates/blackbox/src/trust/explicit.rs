@@ -25,8 +25,9 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 use crate::records::{Choose, Layout, StreamPosition};
 use crate::reduce::{axpy, dot};
+use crate::sizes;
 
-use super::draws::{block_lanes, mirrored};
+use super::draws::mirrored;
 use super::subproblem::{Solution, secular};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -171,7 +172,7 @@ impl Explicit {
         };
         mirrored(stream, 0, dim, pairs, columns, &mut noise);
         // Each call takes both draws of whole pairs. Each draw has a lane for every unit vector.
-        let together = (block_lanes(dim) / (2 * dim)).clamp(1, pairs);
+        let together = (sizes::lanes(dim) / (2 * dim)).clamp(1, pairs);
         let mut products = 0;
         let mut e = vec![0.0; dim];
         let mut workspace = density.workspace(2 * dim * together);

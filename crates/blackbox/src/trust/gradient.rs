@@ -1,7 +1,7 @@
 //! Stochastic gradients, with a jackknife estimate of their noise.
 //!
 //! Draws come in antithetic pairs: z and its reflection in the mean. The pairs are independent of each other. They are
-//! divided into [`GROUPS`] groups. The delete-one-group jackknife (Efron and Stein 1981) estimates the noise from the
+//! divided into [`BLOCKS`] groups. The delete-one-group jackknife (Efron and Stein 1981) estimates the noise from the
 //! gradients of the groups. It estimates the variance of the mean as `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`. This variance bounds
 //! the variance of the norm, because the norm of a vector changes by no more than the vector.
 //!
@@ -12,19 +12,17 @@
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
+use crate::agreement::BLOCKS;
 use crate::calls::Calls;
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 use crate::records::{Choose, Layout, StreamPosition};
 use crate::reduce::{axpy, dot};
+use crate::sizes;
 
-use super::draws::{block_lanes, mirrored};
+use super::draws::mirrored;
 use super::quadratic::multiply;
-
-/// The number of groups of the jackknife. A standard error from eight groups has a relative standard error of about a
-/// quarter, `1/√(2 · 7)`.
-pub(crate) const GROUPS: usize = 8;
 
 /// The largest length of the gradient of a group, relative to the median length.
 const LONGEST: f64 = 4.0;
@@ -137,22 +135,22 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
         hessian: Averaged<'_>,
     ) -> Option<Gradient> {
         let (dim, rows) = (family.dim(), family.noise_dim());
-        let half = draws.div_ceil(2 * GROUPS).max(1);
-        let most = (block_lanes(rows.max(dim)) / 2).max(1);
+        let half = draws.div_ceil(2 * BLOCKS).max(1);
+        let most = (sizes::lanes(rows.max(dim)) / 2).max(1);
         // Each call takes several whole groups, or a part of one group.
-        let together = (most / half).clamp(1, GROUPS);
+        let together = (most / half).clamp(1, BLOCKS);
         let part = half.min(most);
         let parameters = family.parameters();
-        let mut raw = vec![vec![0.0; parameters]; GROUPS];
-        let mut variate = vec![vec![0.0; parameters]; GROUPS];
-        let mut kept = [0usize; GROUPS];
+        let mut raw = vec![vec![0.0; parameters]; BLOCKS];
+        let mut variate = vec![vec![0.0; parameters]; BLOCKS];
+        let mut kept = [0usize; BLOCKS];
         let stream = Stream {
             source,
             purpose: NoisePurpose::Gradient,
             iteration: key,
         };
-        for first in (0..GROUPS).step_by(together) {
-            let count = together.min(GROUPS - first);
+        for first in (0..BLOCKS).step_by(together) {
+            let count = together.min(BLOCKS - first);
             for begin in (0..half).step_by(part) {
                 let width = part.min(half - begin);
                 let mut noise = vec![0.0; rows * 2 * width * count];
@@ -184,7 +182,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
                 }
             }
         }
-        let dropped = (GROUPS * 2 * half - kept.iter().sum::<usize>()) / 2;
+        let dropped = (BLOCKS * 2 * half - kept.iter().sum::<usize>()) / 2;
         if kept.contains(&0) {
             return None;
         }
@@ -363,7 +361,7 @@ mod tests {
 
     #[test]
     fn one_wild_group_does_not_lead() {
-        let mut groups = vec![vec![1.0, 0.0]; GROUPS];
+        let mut groups = vec![vec![1.0, 0.0]; BLOCKS];
         groups[3] = vec![0.0, 1e30];
         let metric = |r: &[f64], out: &mut [f64]| out.copy_from_slice(r);
         let found = Gradient::clipped(groups, 0, &metric);

@@ -71,5 +71,4 @@ pub use settings::{RecordTrust, TrustSettings};
 pub use state::TrustState;
 
 pub(crate) use assessment::{Sample, assess};
-pub(crate) use draws::BLOCK_LANES;
 pub(crate) use gradient::Gradients;

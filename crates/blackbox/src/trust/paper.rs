@@ -27,6 +27,7 @@ use jensen_run::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::agreement::BLOCKS;
 use crate::calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH};
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::FitError;
@@ -35,9 +36,9 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Estimate, Oracle, Stream};
 use crate::reduce::dot;
+use crate::sizes;
 
-use super::draws::{BLOCK_LANES, block_lanes};
-use super::gradient::{GROUPS, Gradient};
+use super::gradient::Gradient;
 use super::sampling::{Situation, next_gradient_draws, required_draws};
 use super::settings::TrustSettings;
 use super::stopping::is_near;
@@ -87,7 +88,7 @@ impl MethodSettings for PaperTrustSettings {
     }
 
     fn lanes(&self, _dim: usize) -> usize {
-        BLOCK_LANES
+        sizes::LANES
     }
 }
 
@@ -208,9 +209,9 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
     }
 
     fn gradient(&self, state: &mut PaperTrustState, iteration: u64) -> Option<Gradient> {
-        let each = state.gradient_draws / GROUPS;
-        let mut groups = Vec::with_capacity(GROUPS);
-        for group in 0..GROUPS {
+        let each = state.gradient_draws / BLOCKS;
+        let mut groups = Vec::with_capacity(BLOCKS);
+        for group in 0..BLOCKS {
             let purpose = NoisePurpose::Gradient;
             let mut objective = self.objective(purpose, iteration, group * each, each);
             let mut gradient = vec![0.0; state.omega.len()];
@@ -269,7 +270,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         let (mut changes, mut target) = (Vec::new(), state.change_draws);
         loop {
             while changes.len() < target {
-                let lanes = block_lanes(rows).min(target - changes.len());
+                let lanes = sizes::lanes(rows).min(target - changes.len());
                 let noise = stream.lanes(changes.len(), rows, lanes);
                 let noise = Lanes::new(&noise, rows, lanes);
                 changes.extend(self.oracle.lane_differences(&state.omega, &to, noise));

@@ -27,9 +27,8 @@ use serde::{Deserialize, Serialize};
 use crate::engine::MethodSettings;
 use crate::policy::DENSE;
 
-use super::draws::BLOCK_LANES;
-
 use crate::calls::PRODUCT_BATCH;
+use crate::sizes;
 
 /// The settings of [`Trust`](super::Trust).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -176,7 +175,7 @@ impl MethodSettings for TrustSettings {
 
     /// The method processes draws in blocks, so the size of its matrices does not depend on the number of draws.
     fn lanes(&self, _dim: usize) -> usize {
-        BLOCK_LANES
+        sizes::LANES
     }
 }
 

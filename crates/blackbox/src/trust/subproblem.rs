@@ -14,6 +14,7 @@
 //!   Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
 
 use crate::reduce::{axpy, dot};
+use crate::sizes::KEPT;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
@@ -39,9 +40,6 @@ pub(crate) struct Effort {
     pub refine: f64,
     pub max_products: usize,
 }
-
-/// The largest number of values that all stored Lanczos vectors may have together.
-const KEPT: usize = 1 << 23;
 
 /// Solves the subproblem in Krylov subspaces. `product` computes B v, and `metric` computes P⁻¹ r.
 pub(crate) fn krylov(

@@ -1,13 +1,11 @@
 //! The reasons that concern other optima of the starts.
 
+use jensen_math::text::fixed;
 use jensen_run::Reason;
 
 use crate::fit::Fit;
 use crate::ridges::{Line, Shape};
 use crate::starts::OtherMode;
-
-/// Two optima count as equally high if they differ by at most this number of nats.
-const LEVEL: f64 = 0.005;
 
 /// The largest number of coordinates that a message names.
 const NAMED: usize = 4;
@@ -82,9 +80,9 @@ impl Fit {
             true => format!("{:.3} times as wide", mode.sd / mode.from_sd),
             false => format!("{:.1} standard deviations away", mode.distance()),
         };
-        let height = match mode.below.abs() < LEVEL {
-            true => "equally high".to_owned(),
-            false => format!("only {:.2} nats lower", mode.below),
+        let height = match fixed(mode.below.abs(), 2) {
+            zero if zero == "0.00" => "equally high".to_owned(),
+            _ => format!("only {:.2} nats lower", mode.below),
         };
         let more = match more {
             0 => String::new(),

@@ -8,9 +8,10 @@ use super::Conditional;
 use super::passes::Pass;
 use crate::family::globals::{add_products, nodes};
 use crate::family::mean_field::standard_normal;
-use crate::family::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
+use crate::family::rows::{LaneRow, Order, Rows, RowsMut};
 use crate::family::{Curvature, Family, FamilyKind, FamilyName, Smoothness, Space};
 use crate::reduce::{dot, sum};
+use crate::sizes::WIDTH;
 
 impl Family for Conditional {
     fn name(&self) -> FamilyName {

@@ -7,7 +7,8 @@ use super::Conditional;
 use super::skew::{by_skew, skewed};
 use crate::family::Family;
 use crate::family::globals::{Featured, add_products, pull_noise, solve, spread_all, weighted};
-use crate::family::rows::{LaneRow, Order, Rows, RowsMut, WIDTH};
+use crate::family::rows::{LaneRow, Order, Rows, RowsMut};
+use crate::sizes::WIDTH;
 
 #[derive(Default)]
 pub(super) struct Pass {

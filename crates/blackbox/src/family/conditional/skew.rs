@@ -11,7 +11,8 @@
 use jensen_math::vmath as vm;
 
 use crate::family::globals::{load, store};
-use crate::family::rows::{LaneRow, Rows, WIDTH};
+use crate::family::rows::{LaneRow, Rows};
+use crate::sizes::WIDTH;
 
 /// If |g| is below this value, power series replace the quotients, because their numerators would cancel. Just above
 /// this value, the quotients and their first derivatives with respect to g have 13 correct digits, and their second

@@ -12,7 +12,8 @@ fn error_of_looks(dim: usize, wide: usize) -> f64 {
     let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;
     let narrow = 2.0 * (squared - 2.0 * lgamma(0.5 * k + 1.0)).exp();
     let turns = if wide == 1 { 2 * dim } else { 2 } as f64;
-    (turns * (FURTHEST + RANGE.1) * narrow * 3.0 * k / (k + 2.0) / LOOKS as f64).sqrt()
+    (turns * (2.0 * RANGE.1) * narrow * 3.0 * k / (k + 2.0) / Policy::default().far_points() as f64)
+        .sqrt()
 }
 
 #[test]
