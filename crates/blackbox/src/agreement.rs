@@ -92,7 +92,7 @@ impl Agreement {
         !self.is_good(policy) && !clearly_bad
     }
 
-    pub(crate) fn to_numbers(self) -> [f64; Self::NUMBERS] {
+    pub(crate) fn to_numbers(self) -> [f64; 8] {
         let of = |d: Difference| {
             let constrained = f64::from(u8::from(d.constrained));
             [d.coordinate as f64, constrained, d.value, d.standard_error]
@@ -101,9 +101,6 @@ impl Agreement {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// The numbers of a stored comparison: four for each of the two differences.
-    pub(crate) const NUMBERS: usize = 8;
-
     pub(crate) fn from_numbers(numbers: &[f64]) -> Self {
         let of = |n: &[f64]| Difference {
             coordinate: n[0] as usize,
@@ -111,7 +108,7 @@ impl Agreement {
             value: n[2],
             standard_error: n[3],
         };
-        let (mean, sd) = numbers.split_at(Self::NUMBERS / 2);
+        let (mean, sd) = numbers.split_at(numbers.len() / 2);
         Self {
             mean: of(mean),
             sd: of(sd),

@@ -88,12 +88,6 @@ const MORE: [usize; 4] = [2, 4, 8, 32];
 /// The number of standard errors by which k̂ must be below its limit. A normal error exceeds three standard errors once
 /// in seven hundred evaluations.
 const CLEAR: f64 = 3.0;
-/// If k̂ is below its limit by at least this distance, no more draws are needed.
-const FAR_BELOW: f64 = 0.35;
-
-/// If k̂ is within this distance of its limit, doubling the number of draws can decide whether k̂ is good.
-const NEAR: f64 = 0.1;
-
 /// If evaluating all draws takes more operations than this, an evaluation begins with a quarter of the draws. A quarter
 /// suffices if half of the draws are effective. This number of operations takes about eight seconds on one thread.
 const DEAR: u64 = 32 * CALL;
@@ -229,7 +223,9 @@ pub(crate) fn evaluate_until<D: LogDensity>(
         last
     };
     for (level, factor) in MORE.iter().take(levels).enumerate() {
+        // Doubling the number of draws can decide whether k̂ is good if k̂ is within a standard error of its limit.
         let above = evaluation.khat - evaluation.khat_threshold;
+        let error = khat_error(&evaluation);
         let dear = factor * draws * size > CHECK;
         let left = match successor {
             Successor::None => false,
@@ -237,10 +233,10 @@ pub(crate) fn evaluate_until<D: LogDensity>(
             Successor::Refinement => dear,
         };
         let doubtful = match (level == last, left) {
-            (false, true) if above > NEAR => false,
+            (false, true) if above > error => false,
             (false, _) => in_doubt(&evaluation),
-            (true, true) => (-NEAR..=0.0).contains(&above),
-            (true, false) => above.abs() <= NEAR,
+            (true, true) => (-error..=0.0).contains(&above),
+            (true, false) => above.abs() <= error,
         };
         // If k̂ is above its limit, more precise moments do not help.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open(policy);
@@ -264,14 +260,17 @@ pub(crate) fn preview<D: LogDensity>(
     summarize(&weights, Agreement::UNKNOWN)
 }
 
+fn khat_error(evaluation: &Evaluation) -> f64 {
+    tail_index_error(evaluation.khat_threshold, evaluation.draws as f64)
+}
+
 fn in_doubt(evaluation: &Evaluation) -> bool {
     if evaluation.is_holey() {
         return false;
     }
     let variance = evaluation.elbo.standard_error.powi(2) * evaluation.draws as f64;
-    let error = tail_index_error(evaluation.khat_threshold, evaluation.draws as f64);
-    let margin = (CLEAR * error).min(FAR_BELOW);
-    let clearly_good = evaluation.khat <= evaluation.khat_threshold - margin;
+    let clearly_good =
+        evaluation.khat <= evaluation.khat_threshold - CLEAR * khat_error(evaluation);
     let clearly_bad = evaluation.khat > 1.0 && variance > 2.0;
     !clearly_good && !clearly_bad
 }

@@ -10,9 +10,6 @@ use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
 use crate::sizes;
 
-/// The largest number of Newton steps to the mode of the local parameters.
-const STEPS: usize = 60;
-
 /// The factor by which a rejected step becomes shorter. Twelve rejections in a row lead to [`SHORTEST`].
 const SHORTER: f64 = 0.3;
 /// The shortest allowed step, as a share of a full Newton step. If a shorter step would be necessary, the search ends
@@ -100,7 +97,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
                 over: None,
             })
             .collect();
-        for _ in 0..STEPS {
+        for _ in 0..sizes::ITERATIONS {
             let mut active: Vec<&mut Climb> =
                 climbs.iter_mut().filter(|c| c.over.is_none()).collect();
             if active.is_empty() {

@@ -43,12 +43,9 @@ pub(crate) const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 const LONGEST: f64 = 2.0;
 
 /// The distance of a finite difference, in standard deviations. The log mass of a normal falls by 0.045 nats over it,
-/// far above the errors of the inner searches.
+/// far above the errors of the inner searches. The first distance and the largest one are this number, and the smallest is a
+/// thousandth of it.
 const DIFFERENCE: f64 = 0.3;
-
-/// The smallest and the largest distance of a finite difference. The largest is also the first, because the standard
-/// deviations are not known yet.
-const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
 /// The ratio between the standard deviations of the points and the standard deviations of the global parameters.
 const WIDER: f64 = 1.3;
@@ -185,7 +182,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 .copied()
                 .fold(f64::INFINITY, f64::min);
             state.differences.iter_mut().for_each(|d| *d *= 0.2);
-            let failure = (smallest < 1e-3 * DIFFERENCES.1).then(|| {
+            let failure = (smallest < 1e-3 * DIFFERENCE).then(|| {
                 "for some values of the global parameters, Jensen found no mode of the local ones"
                     .to_owned()
             });
@@ -209,7 +206,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let predicted = 0.5 * dot(&step, &quadratic.gradient);
         for (i, d) in state.differences.iter_mut().enumerate() {
             let sd = 1.0 / quadratic.hessian[i * k + i].abs().sqrt();
-            *d = (DIFFERENCE * sd).clamp(DIFFERENCES.0, DIFFERENCES.1);
+            *d = (DIFFERENCE * sd).clamp(1e-3 * DIFFERENCE, DIFFERENCE);
         }
         let concave = cholesky(&quadratic.hessian, k);
         if let Some(precision) = concave.filter(|_| predicted < self.settings.tolerance) {

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 /// The largest dimension in which dense matrices of all pairs of coordinates are used without a structure: full
 /// covariances, whitening by all correlations, tail transforms of every coordinate, explicit Hessians of TrustVI, and
 /// evaluations with 32 times the usual draws. In more dimensions, a fit has no wide starts, and it begins with the
-/// conditionally structured Gaussian if the density has global parameters. In 400 dimensions, such a matrix has 80 200 different elements, and a
+/// conditionally structured Gaussian if the density has global parameters. In 500 dimensions, such a matrix has 80 200 different elements, and a
 /// product with it costs 160 000 multiplications, as much as a gradient of a few thousand records.
-pub(crate) const DENSE: usize = 400;
+pub(crate) const DENSE: usize = 500;
 
 /// The largest dimension in which checks examine each coordinate by itself: the curvature at a start, the decay of the
 /// density along a coordinate, and the coordinates that a relabelling may exchange. Their cost grows with the square of
@@ -144,14 +144,6 @@ impl Policy {
         self.mean_error
     }
 
-    /// Returns the largest divergence of an approximation from the posterior, in nats per coordinate. It is twice the
-    /// divergence `½ δ² + s²` of a normal distribution whose mean and standard deviation differ from the correct values
-    /// by the allowed errors. The factor of two is needed because the estimate of a divergence has an error of about
-    /// its own size.
-    pub fn divergence_of_a_coordinate(&self) -> f64 {
-        2.0 * (0.5 * self.mean_error.powi(2) + self.sd_error.powi(2))
-    }
-
     /// Returns the budget of gradients for a refinement of `dim` coordinates. Once a refinement has used the budget, it
     /// does not start another stationary phase. `work` is the number of elementary operations per gradient, if it is
     /// known. Two million gradients take ten seconds to a minute for a hundred coordinates, but only a second for
@@ -209,7 +201,6 @@ mod tests {
             ..usual
         };
         assert!(strict.unreached() < usual.unreached() && strict.vague() < usual.vague());
-        assert!(strict.divergence_of_a_coordinate() < usual.divergence_of_a_coordinate());
         assert!(strict.validate().is_ok());
         for wrong in [
             Policy {

@@ -8,11 +8,12 @@
 
 use jensen_density::{Lanes, LogDensity};
 
+use crate::sizes::WIDTH;
 use crate::starts::StartOutcome;
 use crate::tail_decay::{AWAY, FALLEN};
 
 /// The number of steps between the two optima.
-const STEPS: usize = 32;
+const STEPS: usize = WIDTH;
 
 /// A coordinate belongs to the direction of the line if its step, in its own standard deviations, is at least this share
 /// of the largest step.

@@ -29,6 +29,7 @@ use crate::newton::{Effort, Newton};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::reduce::mean_se;
+use crate::sizes::{ITERATIONS, KEPT, LANES};
 
 /// The settings of the sample-average approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,14 +118,6 @@ pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
 
-/// The largest number of Hessian-vector products for a family that is [ill-conditioned](Family::is_ill_conditioned) and
-/// follows a simpler family. In the dimensions in which the low-rank family is chosen, further products rarely lead to
-/// a trusted fit.
-const HARD_PRODUCTS: u64 = 100;
-
-/// The largest number of draws of such a family (see [`HARD_PRODUCTS`]).
-const HARD_DRAWS: usize = 512;
-
 impl MethodSettings for SaaSettings {
     const NAME: &'static str = "saa";
 
@@ -149,13 +142,8 @@ impl Fitting for SaaSettings {
         &self,
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError> {
-        let mut settings = *self;
-        if at.stream > 0 && at.family.is_ill_conditioned() {
-            settings.max_products = settings.max_products.min(HARD_PRODUCTS);
-            settings.max_draws = settings.max_draws.min(HARD_DRAWS);
-        }
         Ok(Box::new(Saa::new(
-            at.density, at.family, at.source, settings, at.omega, at.stream,
+            at.density, at.family, at.source, *self, at.omega, at.stream,
         )))
     }
 
@@ -166,7 +154,7 @@ impl Fitting for SaaSettings {
 
 /// Limits the product of coordinates and draws to 2²³, but allows at least 256 draws.
 pub(crate) fn within_memory(draws: usize, dim: usize) -> usize {
-    draws.min(((1 << 23) / dim.max(1)).max(256))
+    draws.min((KEPT / 2 / dim.max(1)).max(LANES))
 }
 
 /// The sample-average approximation. Its result is the vector of parameters ω.
@@ -196,10 +184,6 @@ pub struct SaaState {
     taken: u64,
     products: u64,
 }
-
-/// The largest number of Newton iterations in a stage. After this many iterations, the quadratic model of the objective
-/// is assumed to be useless. For smooth densities, a stage takes a few iterations, or a few dozen from a poor start.
-const ROUND_ITERATIONS: u64 = 100;
 
 const KINK: &str =
     "second derivatives do not predict the bound on fixed draws; the density may have kinks";
@@ -396,7 +380,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
                     report.predicted
                 ),
             });
-        } else if state.taken >= ROUND_ITERATIONS {
+        } else if state.taken >= ITERATIONS as u64 {
             status = Some(Status::Stalled {
                 at: iteration,
                 reason: KINK.into(),

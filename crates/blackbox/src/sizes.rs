@@ -1,4 +1,5 @@
-//! Sizes that change the time and the memory of a fit, but not its accuracy.
+//! Sizes that change the time and the memory of a fit, but not its accuracy, and the cap
+//! of inner searches.
 //!
 //! All sizes depend on the model alone and not on the machine, so that sums over lanes are the same for any number of
 //! threads.
@@ -30,6 +31,10 @@ pub(crate) const KEPT: usize = 1 << 24;
 /// The largest number of values (points times coordinates) in a check that a refinement would replace. The density
 /// evaluates them in a tenth of a second, which a refinement also takes.
 pub(crate) const CHECK: usize = 1 << 20;
+
+/// The largest number of iterations of an inner search: Newton's method, or the iteration of a fixed point. It is a cap.
+/// Each search ends when it has converged, which takes a few iterations, or a few dozen from a poor start.
+pub(crate) const ITERATIONS: usize = 100;
 
 /// Returns the even number of lanes per call for `rows` values per lane.
 pub(crate) fn lanes(rows: usize) -> usize {

@@ -49,29 +49,10 @@ const WAVE: usize = 4;
 /// tolerance.
 pub(super) const TOLERANCE: f64 = 0.1;
 
-/// The largest lag of a start behind the best start, in nats. A start lags if its ELBO would remain this far below the
-/// best ELBO even if each remaining iteration gained twice the last prediction. Rough densities, such as integrals by
-/// solvers with loose tolerances, make steps shrink far from any optimum. Each such step costs as much as a useful
-/// step.
-const BEHIND: f64 = 20.0;
-/// The number of iterations that a lagging start may still take.
-const PATIENCE: u64 = 5;
-
-/// If a start does not advance although its predicted gain exceeds the size of the ELBO by this factor, rounding errors
-/// are assumed to dominate the density. For example, the difference of two log gamma functions of 1e85 consists of
-/// rounding errors. Such a value may exceed any ELBO, and its derivatives are about 1e70. The ELBO of such a start
-/// counts as not finite.
-const ABSURD: f64 = 1e6;
-
 impl StartsState {
     /// Returns the number of evaluations so far.
     pub fn calls(&self) -> Calls {
         self.calls
-    }
-
-    fn best(&self) -> f64 {
-        let bounds = self.outcomes.iter().map(|outcome| outcome.elbo);
-        bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
@@ -99,7 +80,6 @@ struct Running {
     stage: Stage,
     index: u64,
     taken: u64,
-    behind: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,7 +109,6 @@ impl Running {
     fn step<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
-        best: f64,
         most: u64,
     ) -> (NewtonStep, Option<bool>) {
         let effort = Effort {
@@ -139,17 +118,7 @@ impl Running {
         let report = self.newton.step(objective, effort);
         self.taken += 1;
         let settled = report.is_last(TOLERANCE);
-        if self.newton.is_stuck() && report.predicted > ABSURD * (1.0 + self.newton.value.abs()) {
-            self.newton.value = f64::INFINITY;
-            self.behind = PATIENCE;
-            return (report, Some(false));
-        }
-        let left = most.saturating_sub(self.taken) as f64;
-        let gap = best + self.newton.value;
-        let behind = gap > BEHIND + 2.0 * left * report.predicted;
-        self.behind = if behind { self.behind + 1 } else { 0 };
-        let over =
-            settled || self.newton.is_stuck() || self.behind >= PATIENCE || self.taken >= most;
+        let over = settled || self.newton.is_stuck() || self.taken >= most;
         (report, over.then_some(settled))
     }
 
@@ -159,7 +128,6 @@ impl Running {
         archive.set("stage", self.stage);
         archive.set("index", self.index);
         archive.set("taken", self.taken);
-        archive.set("behind", self.behind);
         archive
     }
 
@@ -169,7 +137,6 @@ impl Running {
             stage: archive.get("stage")?,
             index: archive.get("index")?,
             taken: archive.get("taken")?,
-            behind: archive.get("behind")?,
         })
     }
 }
@@ -269,7 +236,6 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
                         stage: Stage::Scouting,
                         index,
                         taken: 0,
-                        behind: 0,
                     });
                 }
             }
@@ -284,16 +250,13 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     }
 
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
-        if running.behind >= PATIENCE {
-            return Some(running.end(false));
-        }
         let Some(newton) = self.compare(&running.newton.omega) else {
             running.newton.value = f64::INFINITY;
             return Some(running.end(false));
         };
         running.newton = newton;
         running.stage = Stage::Comparing;
-        (running.taken, running.behind) = (0, 0);
+        running.taken = 0;
         None
     }
 
@@ -367,7 +330,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
     }
 
     fn step(&mut self, state: &mut StartsState, _iteration: u64) -> Step {
-        let (best, most) = (state.best(), self.settings.iterations);
+        let most = self.settings.iterations;
         let scouts = self.scouts.par_iter_mut().zip(&mut state.wave);
         let scouted: Vec<Option<NewtonStep>> = scouts
             .map(|(objective, running)| {
@@ -375,7 +338,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
                 if running.stage != Stage::Scouting {
                     return None;
                 }
-                let (report, end) = running.step(objective, best, most);
+                let (report, end) = running.step(objective, most);
                 if end.is_some() {
                     running.stage = Stage::Arrived;
                 }
@@ -390,7 +353,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
             };
             let mut ended = None;
             if running.stage == Stage::Comparing {
-                let (compared, end) = running.step(&mut self.objective, best, most);
+                let (compared, end) = running.step(&mut self.objective, most);
                 state.calls += self.objective.take_calls();
                 report = Some(compared);
                 ended = match end {

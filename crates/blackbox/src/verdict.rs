@@ -19,16 +19,6 @@ mod modes;
 
 use modes::Found;
 
-/// The largest standard error of the ELBO, in nats. Four thousand draws with usable weights estimate the ELBO to within
-/// a tenth of a nat.
-const VAGUE: f64 = 0.5;
-
-/// The largest divergence, in nats, is this value plus the policy's allowance for each coordinate. In tests on skewed
-/// posteriors of one coordinate with known moments, the divergence was 0.35 to 0.7 if the standard deviation was wrong
-/// by at least a third, and up to 0.17 if it was wrong by at most a tenth. For eight schools, the divergence was 0.34,
-/// and all ten standard deviations were correct to within a fifth.
-const FAR: f64 = 0.25;
-
 impl Fit {
     /// Returns the verdict, with every reason not to trust the draws of the fit.
     ///
@@ -84,7 +74,6 @@ impl Fit {
             .chain(heavy_tail(best))
             .chain(self.moved())
             .chain(not_finite(&best.evaluation))
-            .chain(self.far_away())
             .chain(self.out_of_reach())
     }
 
@@ -182,23 +171,6 @@ impl Fit {
             }
             None => "Refine the draws (`--refine always`), or reparameterise.",
         }
-    }
-
-    /// Returns an objection if the approximation is poor, even if k̂ is small. For example, the posterior may have a
-    /// heavy tail on a side that the draws do not reach.
-    fn far_away(&self) -> Option<Reason> {
-        let result = self.best();
-        let divergence = result.evaluation.divergence();
-        let limit = FAR + self.policy.divergence_of_a_coordinate() * result.dim as f64;
-        (divergence > limit).then(|| {
-            let text = format!(
-                "the KL divergence of the {} approximation is about {} nats, above the limit of {limit:.2}: its \
-                 standard deviations and tails may be wrong",
-                result.family,
-                fixed(divergence, 2)
-            );
-            Reason::new(text, self.advice())
-        })
     }
 
     /// Returns an objection that the weights of the approximation's own draws cannot reveal.
@@ -352,15 +324,7 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
             "Give every parameter a proper prior, or rescale the data.",
         ));
     }
-    (e.elbo.standard_error > VAGUE).then(|| {
-        Reason::new(
-            format!(
-                "a few of {} draws dominate the ELBO, so it is uncertain (standard error {:.1e} nats)",
-                e.draws, e.elbo.standard_error
-            ),
-            "Reparameterise to remove cliffs of the density, or give parameters near zero a stronger prior.",
-        )
-    })
+    None
 }
 
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {

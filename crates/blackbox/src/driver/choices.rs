@@ -13,6 +13,8 @@ use crate::family::{Conditional, Family, FamilyKind, Space, Sparse};
 use crate::oracle::Oracle;
 use crate::policy::DENSE;
 use crate::settings::Settings;
+use crate::sizes::KEPT;
+use crate::sparse::FILL;
 use crate::starts::{StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 
@@ -24,19 +26,8 @@ const SPARSE_FROM: usize = 100;
 /// parameters. In fewer dimensions, several starts take only seconds, and they find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = DENSE;
 
-/// The largest average number of nonzeros in a column of the local parameters' factor. The nested approximation
-/// factorises the local precision at every point, and the cost of a column grows with the square of its nonzeros.
-const CONDITIONAL_FILL: usize = 32;
-
 /// The sparse family is a candidate only if it has at most a quarter of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
-
-/// The largest number of nonzeros of a sparse factor, which takes 16 MiB.
-const SPARSE_NONZEROS: usize = 1 << 21;
-
-/// The number of factors of a low-rank covariance. They represent the widest directions. A low-rank fit rarely passes
-/// the checks, so more factors would mostly cost time.
-const FACTORS: usize = 8;
 
 /// The number of components of a mixture. It leaves several components for each of two or three modes, so that they can
 /// also represent bends.
@@ -45,18 +36,6 @@ const COMPONENTS: usize = 8;
 /// The largest dimension of a mixture. In 64 dimensions, eight components have 17 160 parameters, and an iteration has
 /// 25 600 weighted draws to determine them.
 const MIXTURE_LIMIT: usize = 64;
-
-/// If k̂ exceeds this value at the end of the starts, the weights have no mean, and the driver may abandon the first
-/// family at once.
-const ABANDON_KHAT: f64 = 1.0;
-/// If the divergence from the posterior exceeds this value, in nats, at the end of the starts, the driver may abandon
-/// the first family. At this divergence, less than 1/e of the draws are effective.
-const FAR: f64 = 1.0;
-
-/// The largest divergence, in nats, at which a refinement can start from the conditionally structured Gaussian. For a
-/// dozen hierarchies and series with a hundred to a thousand coordinates, the divergence is at most 3. If the family
-/// does not suit the model, the divergence is much larger.
-const NEAR: f64 = 5.0;
 
 impl<D: TwiceDifferentiable> Driver<'_, D> {
     pub(super) fn opening_family(&self) -> Arc<dyn Family> {
@@ -67,8 +46,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// Returns the richer family that the policy allows, if there is one. A single coordinate has no richer family.
-    /// Minibatch methods have none if a full covariance has too many parameters. In high dimensions, a low-rank fit
-    /// with a few factors rarely passes the checks, and it doubles the time of a fit.
+    /// In more than [`DENSE`] coordinates, there is none if the pattern is dense or unknown.
     pub(super) fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
@@ -77,10 +55,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
             _ if self.is_sparse() => Some(FamilyKind::Sparse),
             // If the pattern is unknown or dense, only the full-rank family contains the best Gaussian.
             2..=DENSE => Some(FamilyKind::FullRank),
-            _ if self.records.is_some() => None,
-            // In higher dimensions, the draws of a step cannot determine d²/2 parameters. A few factors represent the
-            // widest directions.
-            _ => Some(FamilyKind::LowRank { rank: FACTORS }),
+            // In higher dimensions, the draws of a step cannot determine d²/2 parameters.
+            _ => None,
         }
     }
 
@@ -99,14 +75,13 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// Returns whether to try the richer family after a conditionally structured Gaussian has failed its checks. The
-    /// driver tries the richer family in three cases: the conditionally structured Gaussian found no mode, its fit is
-    /// too far from the posterior for a refinement, or no refinement follows.
+    /// driver tries the richer family in two cases: the conditionally structured Gaussian found no mode, or no refinement
+    /// follows.
     pub(super) fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         // A refinement can start from any approximation that overlaps the posterior. Without a refinement, the result
         // depends on the importance weights, which are reliable only if the family fits well.
-        let near = converged && result.evaluation.divergence() <= NEAR;
-        result.family == FamilyKind::Conditional && !(near && self.settings.may_refine())
+        result.family == FamilyKind::Conditional && !(converged && self.settings.may_refine())
     }
 
     pub(super) fn is_sparse(&self) -> bool {
@@ -114,7 +89,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         if dim < SPARSE_FROM || self.records.is_some() {
             return false;
         }
-        let most = SPARSE_NONZEROS.min(dim * (dim + 1) / 2 / SPARSE_PART);
+        let most = (KEPT / 8).min(dim * (dim + 1) / 2 / SPARSE_PART);
         Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
@@ -130,10 +105,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         if !self.settings.is_policy() || self.records.is_some() {
             return None;
         }
-        // A low-rank fit with few factors may be worse than the optimum of the mean-field family.
-        let second = self
-            .second()
-            .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
+        let second = self.second()?;
         self.is_far_off(family, omega, calls).then_some(second)
     }
 
@@ -147,9 +119,8 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         let draws = self.settings.policy.preview_draws();
         let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
-        // With few draws, each of these signs alone may be due to chance. The tail of the weights may look heavy
-        // without any mass in it, and the ELBO may be low only because the scales are still wrong.
-        look.khat > ABANDON_KHAT && look.divergence() > FAR
+        // From k̂ = 1 on, the weights have no mean.
+        look.khat > 1.0
     }
 
     pub(super) fn upon(
@@ -248,7 +219,7 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
 }
 
 fn has_few_globals(density: &impl LogDensity) -> bool {
-    let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
+    let most = (KEPT / 8).min(density.dim() * FILL);
     Conditional::suits(&Space::of(density), most)
 }
 

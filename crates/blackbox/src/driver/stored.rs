@@ -95,7 +95,7 @@ impl Snapshot for FamilyResult {
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let e = archive.vec_of("evaluation", 6)?;
-        let agreement = archive.vec_of("agreement", Agreement::NUMBERS)?;
+        let agreement = archive.vec_of("agreement", Agreement::UNKNOWN.to_numbers().len())?;
         let agreement = Agreement::from_numbers(&agreement);
         let [draws, rejected, impossible] = archive.get("draws")?;
         let polish = archive.vec("polish")?;

@@ -12,7 +12,7 @@ use crate::dense::{cholesky, inverse_factor, solve_lower, solve_lower_transposed
 use crate::noise::NoiseSource;
 use crate::objective::hessian_draws;
 use crate::reduce::{axpy, combine, dot, dots, sum};
-use crate::sizes::LANES;
+use crate::sizes::{LANES, WIDTH};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// The family of Gaussians with an unrestricted covariance. It has d + d(d + 1)/2 parameters.
@@ -104,7 +104,7 @@ fn mix(a: &[f64], b: &[f64], n: usize, share: f64) -> Option<Vec<f64>> {
 }
 
 /// The tile size must be a multiple of four.
-const TILE: usize = 16;
+const TILE: usize = WIDTH / 2;
 
 impl Family for FullRank {
     fn name(&self) -> FamilyName {

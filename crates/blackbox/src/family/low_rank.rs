@@ -141,9 +141,6 @@ impl Family for LowRank {
     fn mean(&self, omega: &[f64]) -> Vec<f64> {
         omega[..self.dim].to_vec()
     }
-    fn is_ill_conditioned(&self) -> bool {
-        true
-    }
     fn enrich(
         &self,
         mean: &[f64],

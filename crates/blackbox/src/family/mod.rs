@@ -219,13 +219,6 @@ pub trait Family: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Returns whether the Newton systems of the family are ill-conditioned. If they are, and if this is the richer of
-    /// two families, the fit limits the effort for each system.
-    #[doc(hidden)]
-    fn is_ill_conditioned(&self) -> bool {
-        false
-    }
-
     /// Returns the member that corresponds to the result of a simpler family with the given mean and log standard
     /// deviations.
     #[doc(hidden)]

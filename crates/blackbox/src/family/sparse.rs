@@ -18,6 +18,8 @@ use super::{
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
 use crate::reduce::{axpy, dot, sum};
+use crate::sizes::KEPT;
+use crate::sparse::FILL;
 use crate::sparse::{Colouring, Symbolic};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
@@ -29,14 +31,6 @@ pub struct Sparse {
     colouring: Arc<Colouring>,
     metric: Arc<Mutex<Option<Metric>>>,
 }
-
-/// The largest number of nonzeros that the count of parameters examines. A factor with this number of nonzeros takes a
-/// gibibyte.
-const LARGEST: usize = 1 << 27;
-
-/// The largest number of nonzeros in a column for which its whole block is used as a preconditioner. For wider columns,
-/// only the diagonal of the block is used.
-const WIDEST: usize = 32;
 
 impl Sparse {
     /// Creates the family on a space. The precision has the pattern of the space. If the pattern is unknown, the
@@ -67,7 +61,7 @@ impl Sparse {
     /// If the sparse factor is too large to examine, the function assumes a full factor.
     pub(super) fn parameters_on(space: &Space) -> usize {
         let full = space.dim.saturating_mul(space.dim + 1) / 2;
-        space.dim + Self::nonzeros(space, LARGEST).unwrap_or(full)
+        space.dim + Self::nonzeros(space, 8 * KEPT).unwrap_or(full)
     }
 
     fn factor<'a>(&self, omega: &'a [f64]) -> &'a [f64] {
@@ -187,7 +181,7 @@ impl Metric {
             let n = column.len();
             let own = 1.0 / (factor[symbolic.diagonal(j)] * factor[symbolic.diagonal(j)]);
             let variance = |i: u32| inverse[symbolic.diagonal(i as usize)];
-            if n <= WIDEST {
+            if n <= FILL {
                 let mut block = vec![0.0; n * n];
                 for (b, &column) in column.iter().enumerate() {
                     let mut p = symbolic.diagonal(column as usize);

@@ -12,12 +12,10 @@ use jensen_math::special::log_sum_exp_slice;
 use super::mixing::Ensemble;
 use crate::oracle::Estimate;
 use crate::reduce::mean_se;
+use crate::sizes::ITERATIONS;
 
 /// The iterations end when no log evidence changes by this number of nats.
 const TOLERANCE: f64 = 1e-4;
-
-/// The largest number of iterations. It is a cap: they end when [`TOLERANCE`] is met.
-const ITERATIONS: usize = 200;
 
 /// If a log evidence differs from the initial guess by more than this number of nats, the mixture shares are computed
 /// again. For smaller changes, terms that underflowed to zero remain negligible.

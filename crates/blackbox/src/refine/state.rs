@@ -172,7 +172,7 @@ impl Snapshot for RefineState {
         };
         let stationary_phases: Vec<StationaryPhase> = archive
             .vec("phases")?
-            .chunks_exact(NUMBERS)
+            .chunks_exact(numbers(&StationaryPhase::default()).len())
             .map(stationary_phase)
             .collect();
         let (every, kept) = archive.get("every")?;
@@ -224,10 +224,7 @@ impl Snapshot for RefineState {
     }
 }
 
-/// The numbers of a stored stationary phase.
-const NUMBERS: usize = 10;
-
-fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {
+fn numbers(stationary_phase: &StationaryPhase) -> [f64; 10] {
     let mixing = stationary_phase.mixing;
     [
         stationary_phase.transitions as f64,

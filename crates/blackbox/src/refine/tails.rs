@@ -12,14 +12,11 @@ use jensen_math::special::inv_phi;
 use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
+use crate::sizes::ITERATIONS;
 
 /// A tail transform must explain at least this share of a coordinate's variance beyond what a straight line explains. A
 /// skewness of 0.4 suffices for this share, whereas the noise of two hundred independent normal draws does not.
 const WORTH: f64 = 0.01;
-
-/// The largest number of draws of a row to which a transform is fitted. It determines quartiles to within 2 % of a
-/// standard deviation.
-const LOOKED_AT: usize = 4096;
 
 /// The smallest slope at the middle, in standard deviations per unit. A flatter transform would compress the bulk, and
 /// its inverse would amplify rounding errors.
@@ -30,9 +27,6 @@ const TOGETHER: usize = 8;
 
 /// The numbers of a stored transform.
 const NUMBERS: usize = size_of::<Tail>() / size_of::<f64>();
-
-/// The largest number of Newton steps for the inverse. The steps always converge, because they stay between two bounds.
-const STEPS: usize = 60;
 
 /// The transform `f(u) = m + s u + b q(u) − a q(−u)` of `u = (y − centre) / unit`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,7 +125,7 @@ impl Tail {
         let straight = (v - self.shift) / self.slope;
         let (mut low, mut high) = (straight.min(0.0), straight.max(0.0));
         let mut u = straight;
-        for _ in 0..STEPS {
+        for _ in 0..ITERATIONS {
             let [value, rise, _] = self.of_unit(u);
             let beyond = value - v;
             if beyond > 0.0 {
@@ -206,10 +200,9 @@ impl Tails {
     /// Estimates the transforms of the first rows from sets of particles. The sets have `size` numbers each, with
     /// `lanes` numbers per row.
     pub(super) fn of(x: &[f64], (size, lanes): (usize, usize), rows: usize) -> Self {
-        let every = (x.len() / size * lanes).div_ceil(LOOKED_AT);
         let tail = |row: usize| {
             let sets = x.chunks(size).map(|set| &set[row * lanes..][..lanes]);
-            let mut draws: Vec<f64> = sets.flatten().step_by(every).copied().collect();
+            let mut draws: Vec<f64> = sets.flatten().copied().collect();
             Some((row, Tail::of(&mut draws)?))
         };
         let each = (0..rows).into_par_iter().map(tail);

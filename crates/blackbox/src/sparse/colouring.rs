@@ -2,10 +2,6 @@
 
 use jensen_density::Pattern;
 
-/// A coordinate is global if it has more neighbours than a limit. The limits to try are the largest number of
-/// neighbours divided by these numbers.
-const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
-
 /// A colouring of the coordinates. Each global parameter has its own colour. Two other coordinates share a colour only
 /// if no third local coordinate is a neighbour of both. Consider an element of the matrix and the colours of its two
 /// coordinates. In the product of the matrix with the direction of one of these colours, a row consists of this element
@@ -22,12 +18,12 @@ impl Colouring {
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let degree = |i: usize| pattern.neighbours(i).len();
         let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
-        let tried = SHARES
-            .iter()
-            .map(|share| Self::with_globals(pattern, most / share));
+        // A coordinate is global if it has more neighbours than a limit.
+        let limits = std::iter::successors(Some(most), |limit| (*limit > 1).then_some(limit / 2));
+        let tried = limits.map(|limit| Self::with_globals(pattern, limit));
         tried
             .min_by_key(|colouring| colouring.count)
-            .expect("shares are tried")
+            .expect("at least one limit")
     }
 
     pub(crate) fn full(dim: usize) -> Self {
