@@ -10,9 +10,9 @@ use jensen_run::Interrupt;
 use crate::agreement::{Agreement, Moments};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
-use crate::policy::{DENSE, Policy};
+use crate::policy::Policy;
 use crate::psis::{khat, khat_threshold, tail_index_error};
-use crate::sizes::{CALL, CHECK, WIDTH, lanes_of_work};
+use crate::sizes::{CHECK, WIDTH, lanes_of_work};
 
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,13 +59,6 @@ impl Evaluation {
         self.importance_bound.mean - self.elbo.mean
     }
 
-    /// Returns the effective sample size: the number of equally weighted draws that would estimate the mean of the
-    /// weights with the same precision.
-    fn effective_draws(&self) -> f64 {
-        let draws = self.draws as f64;
-        draws / (1.0 + draws * self.importance_bound.standard_error.powi(2))
-    }
-
     /// Returns whether k̂ is within its limit.
     pub fn khat_is_good(&self) -> bool {
         self.khat <= self.khat_threshold
@@ -81,17 +74,12 @@ impl Evaluation {
 /// The largest share of draws outside the support for which weights of zero are an adequate correction.
 const OUTSIDE: f64 = 0.01;
 
-/// The factors by which the number of draws may grow. The last factor applies only if k̂ is still close to its limit,
-/// and in at most [`DENSE`] dimensions.
-const MORE: [usize; 4] = [2, 4, 8, 32];
+/// The factors by which the number of draws may grow.
+const MORE: [usize; 3] = [2, 4, 8];
 
 /// The number of standard errors by which k̂ must be below its limit. A normal error exceeds three standard errors once
 /// in seven hundred evaluations.
 const CLEAR: f64 = 3.0;
-/// If evaluating all draws takes more operations than this, an evaluation begins with a quarter of the draws. A quarter
-/// suffices if half of the draws are effective. This number of operations takes about eight seconds on one thread.
-const DEAR: u64 = 32 * CALL;
-
 /// The assumed cost of a draw, in coordinates, if `work()` is `None`, as it is for solvers. With an assumed cost of
 /// four coordinates, 131 072 draws took most of the time of a fit, while the refinement after them took 16 040
 /// gradients.
@@ -143,8 +131,7 @@ fn weigh<D: LogDensity>(
 }
 
 /// Evaluates `omega` on `draws` fresh draws. While k̂ remains uncertain, the function evaluates 2, 4 and 8 times that
-/// number. If k̂ is still close to its limit after that, the function evaluates 32 times that number (in up to 400
-/// dimensions). The function also adds draws until they show whether the weights change a mean or a standard deviation
+/// number. The function also adds draws until they show whether the weights change a mean or a standard deviation
 /// by too much.
 ///
 /// An uncertain k̂ can lead to a wrong acceptance as well as to a wrong rejection. With a few thousand draws, k̂ has a
@@ -202,27 +189,9 @@ pub(crate) fn evaluate_until<D: LogDensity>(
             moments.add(z, w);
         })
     };
-    let first = match work {
-        Some(work) if work.saturating_mul(draws as u64) > DEAR => draws.div_ceil(4),
-        _ => draws,
-    };
-    let mut weights = more(0..first, &mut moments);
+    let mut weights = more(0..draws, &mut moments);
     let mut evaluation = summarize(&weights, moments.agreement(policy));
-    if first < draws && weights.len() == first {
-        let settled = evaluation.agreement.is_good(policy) && !in_doubt(&evaluation);
-        if settled && evaluation.effective_draws() >= policy.effective_draws {
-            return evaluation;
-        }
-        weights.extend(more(first..draws, &mut moments));
-        evaluation = summarize(&weights, moments.agreement(policy));
-    }
-    let last = MORE.len() - 1;
-    let levels = if family.dim() <= DENSE {
-        MORE.len()
-    } else {
-        last
-    };
-    for (level, factor) in MORE.iter().take(levels).enumerate() {
+    for factor in MORE {
         // Doubling the number of draws can decide whether k̂ is good if k̂ is within a standard error of its limit.
         let above = evaluation.khat - evaluation.khat_threshold;
         let error = khat_error(&evaluation);
@@ -232,12 +201,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
             Successor::Richer => true,
             Successor::Refinement => dear,
         };
-        let doubtful = match (level == last, left) {
-            (false, true) if above > error => false,
-            (false, _) => in_doubt(&evaluation),
-            (true, true) => (-error..=0.0).contains(&above),
-            (true, false) => above.abs() <= error,
-        };
+        let doubtful = !(left && above > error) && in_doubt(&evaluation);
         // If k̂ is above its limit, more precise moments do not help.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open(policy);
         let unsettled = left && dear && !evaluation.agreement.is_good(policy);

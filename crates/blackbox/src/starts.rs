@@ -32,7 +32,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
 pub use outcomes::{OtherMode, StartOutcome};
-pub(crate) use outcomes::{best_start, modes_of, restore_outcomes, save_outcomes, scattered};
+pub(crate) use outcomes::{SAME, best_start, modes_of, restore_outcomes, save_outcomes, scattered};
 pub use points::Init;
 use points::{FIRST_WIDE, Points, initial_log_sd};
 pub use settings::StartSettings;
@@ -49,10 +49,20 @@ const WAVE: usize = 4;
 /// tolerance.
 pub(super) const TOLERANCE: f64 = 0.1;
 
+/// The largest lag of a start behind the best start, in nats. A start ends if its ELBO would remain this far below the
+/// best ELBO even if each remaining iteration gained twice the last prediction. Rough densities, such as integrals by
+/// solvers with loose tolerances, make steps shrink far from any optimum. Each such step costs as much as a useful
+/// step.
+const BEHIND: f64 = 20.0;
 impl StartsState {
     /// Returns the number of evaluations so far.
     pub fn calls(&self) -> Calls {
         self.calls
+    }
+
+    fn best(&self) -> f64 {
+        let bounds = self.outcomes.iter().map(|outcome| outcome.elbo);
+        bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
@@ -80,6 +90,7 @@ struct Running {
     stage: Stage,
     index: u64,
     taken: u64,
+    behind: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +120,7 @@ impl Running {
     fn step<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
+        best: f64,
         most: u64,
     ) -> (NewtonStep, Option<bool>) {
         let effort = Effort {
@@ -118,7 +130,10 @@ impl Running {
         let report = self.newton.step(objective, effort);
         self.taken += 1;
         let settled = report.is_last(TOLERANCE);
-        let over = settled || self.newton.is_stuck() || self.taken >= most;
+        let left = most.saturating_sub(self.taken) as f64;
+        let gap = best + self.newton.value;
+        self.behind = gap > BEHIND + 2.0 * left * report.predicted;
+        let over = settled || self.newton.is_stuck() || self.behind || self.taken >= most;
         (report, over.then_some(settled))
     }
 
@@ -128,6 +143,7 @@ impl Running {
         archive.set("stage", self.stage);
         archive.set("index", self.index);
         archive.set("taken", self.taken);
+        archive.set("behind", self.behind);
         archive
     }
 
@@ -137,6 +153,7 @@ impl Running {
             stage: archive.get("stage")?,
             index: archive.get("index")?,
             taken: archive.get("taken")?,
+            behind: archive.get("behind")?,
         })
     }
 }
@@ -236,6 +253,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
                         stage: Stage::Scouting,
                         index,
                         taken: 0,
+                        behind: false,
                     });
                 }
             }
@@ -250,13 +268,16 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     }
 
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
+        if running.behind {
+            return Some(running.end(false));
+        }
         let Some(newton) = self.compare(&running.newton.omega) else {
             running.newton.value = f64::INFINITY;
             return Some(running.end(false));
         };
         running.newton = newton;
         running.stage = Stage::Comparing;
-        running.taken = 0;
+        (running.taken, running.behind) = (0, false);
         None
     }
 
@@ -330,7 +351,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
     }
 
     fn step(&mut self, state: &mut StartsState, _iteration: u64) -> Step {
-        let most = self.settings.iterations;
+        let (best, most) = (state.best(), self.settings.iterations);
         let scouts = self.scouts.par_iter_mut().zip(&mut state.wave);
         let scouted: Vec<Option<NewtonStep>> = scouts
             .map(|(objective, running)| {
@@ -338,7 +359,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
                 if running.stage != Stage::Scouting {
                     return None;
                 }
-                let (report, end) = running.step(objective, most);
+                let (report, end) = running.step(objective, best, most);
                 if end.is_some() {
                     running.stage = Stage::Arrived;
                 }
@@ -353,7 +374,7 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
             };
             let mut ended = None;
             if running.stage == Stage::Comparing {
-                let (compared, end) = running.step(&mut self.objective, most);
+                let (compared, end) = running.step(&mut self.objective, best, most);
                 state.calls += self.objective.take_calls();
                 report = Some(compared);
                 ended = match end {

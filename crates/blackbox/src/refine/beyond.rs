@@ -32,10 +32,12 @@ use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
 use crate::sizes::{CHECK, LANES};
 
-/// The number of points per coordinate, if their total exceeds the number of the policy. Half of these points change one coordinate
-/// alone, so the successive distances of that coordinate differ by a factor of 3.2. A slab contains several of these
-/// distances, because nine tenths of the distances of a centred normal lie within a factor of 31.
-const LOOKS_PER_COORDINATE: usize = 64;
+/// The smallest numbers of points per coordinate, for an approximation and for refined draws. Half of these points change
+/// one coordinate alone, so the successive distances of that coordinate differ by factors of 3.2 and 1.08. An
+/// approximation has the missing variance of a slab among its points if one of them is in the slab: nine tenths of the
+/// distances of a centred normal lie within a factor of 31. Refined draws are refused only if the missing variance
+/// clearly exceeds its standard error, which takes twenty points in the slab.
+const PER_COORDINATE: (usize, usize) = (64, 1024);
 
 /// The number of shells. In each coordinate, the distances from the middle are divided into these shells. Each shell is
 /// twice as wide as the one before it. Half of the shells lie within one standard deviation, and half lie beyond it.
@@ -49,12 +51,12 @@ fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     }
 }
 
-fn count<D: LogDensity>(density: &D, least: usize) -> usize {
+fn count<D: LogDensity>(density: &D, least: usize, per_coordinate: usize) -> usize {
     let affordable = match density.work() {
         Some(_) => CHECK / density.dim(),
         None => LANES,
     };
-    let wanted = least.max(LOOKS_PER_COORDINATE * density.dim());
+    let wanted = least.max(per_coordinate * density.dim());
     wanted.min(affordable).max(1).next_multiple_of(LANES)
 }
 
@@ -117,7 +119,7 @@ pub(crate) fn beyond<D: LogDensity>(
     log_z: f64,
     (source, policy): (NoiseSource, &Policy),
 ) -> Option<Unreached> {
-    let looks = count(density, policy.far_points());
+    let looks = count(density, policy.far_points(), PER_COORDINATE.0);
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
     let own = (!map.is_exact()).then_some(approximation);
@@ -165,9 +167,12 @@ pub(super) fn unanswered<D: LogDensity>(
     log_z: f64,
     (x, lanes, effective): (&[f64], usize, f64),
     (source, policy): (NoiseSource, &Policy),
+    gradients: u64,
 ) -> Option<Unanswered> {
     let dim = density.dim();
-    let looks = count(density, 4 * policy.far_points());
+    // The check costs less than the refinement, because an evaluation costs a third of a gradient.
+    let most = (gradients as usize).next_multiple_of(LANES);
+    let looks = count(density, 4 * policy.far_points(), PER_COORDINATE.1).min(most);
     let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
     look(

@@ -14,10 +14,7 @@ use crate::refine::leaps;
 use crate::refine::mixing::{Ensemble, Mixing, RHAT_LIMIT, chance};
 use crate::refine::state::{Phase, Recording, RefineState};
 use crate::refine::tail_probes::tail_modes;
-
-/// The limits for trusted draws. The first is the spread of the log evidence between populations, in nats. The second
-/// is the share of transitions for which no step size was small enough.
-const LIMITS: (f64, f64) = (0.5, 0.01);
+use crate::starts::SAME;
 
 const TAIL_MODE: &str = "chains that Jensen started in a tail stay there: the draws miss a part of the \
                          posterior, and the gradient budget does not suffice to sample it (--max-gradients \
@@ -138,6 +135,7 @@ impl<D: LogDensity> Refine<'_, D> {
             state.evidence().mean,
             (x, lanes, state.mixing().ess),
             (self.source, &self.policy),
+            state.calls.gradients,
         )
     }
 
@@ -305,19 +303,9 @@ impl RefineState {
             ));
         }
         let spread = self.evidence().standard_error;
-        if spread.is_nan() || spread > LIMITS.0 {
+        if spread.is_nan() || spread > SAME {
             reasons.push(format!(
                 "populations disagree on the log evidence by {spread:.1} nats"
-            ));
-        }
-        let stuck = self
-            .stationary_phases
-            .last()
-            .map_or(0.0, |stationary_phase| stationary_phase.stuck);
-        if stuck > LIMITS.1 {
-            reasons.push(format!(
-                "{:.1} % of the transitions found no step size that conserves energy",
-                100.0 * stuck
             ));
         }
         reasons

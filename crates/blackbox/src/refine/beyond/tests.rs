@@ -102,7 +102,7 @@ fn a_spike_between_the_draws_of_a_slab_is_seen() {
 #[test]
 fn draws_that_have_not_been_to_a_slab_do_not_answer_for_it() {
     let lanes = 256;
-    for (dim, all) in [(1, true), (5, true), (5, false), (20, true)] {
+    for (dim, all) in [(1, true), (5, true), (5, false), (20, true), (20, false)] {
         let slab = Slab {
             dim,
             share: 0.01,
@@ -121,6 +121,7 @@ fn draws_that_have_not_been_to_a_slab_do_not_answer_for_it() {
                     log_z,
                     (x, lanes, 4096.0),
                     (source(seed), &Policy::default()),
+                    131_072,
                 )
             };
             let missed = found(&slab, &x, (1.0 - slab.share).ln());
