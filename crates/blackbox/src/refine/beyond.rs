@@ -30,7 +30,7 @@ use crate::approximation::Approximation;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
-use crate::sizes::{CHECK, LANES};
+use crate::sizes::{CHECK, KEPT, LANES};
 
 /// The smallest numbers of points per coordinate, for an approximation and for refined draws. Half of these points change
 /// one coordinate alone, so the successive distances of that coordinate differ by factors of 3.2 and 1.08. An
@@ -51,9 +51,10 @@ fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     }
 }
 
-fn count<D: LogDensity>(density: &D, least: usize, per_coordinate: usize) -> usize {
+/// Returns the number of points, where `most` is the largest number of values (points times coordinates).
+fn count<D: LogDensity>(density: &D, least: usize, per_coordinate: usize, most: usize) -> usize {
     let affordable = match density.work() {
-        Some(_) => CHECK / density.dim(),
+        Some(_) => most / density.dim(),
         None => LANES,
     };
     let wanted = least.max(per_coordinate * density.dim());
@@ -119,7 +120,7 @@ pub(crate) fn beyond<D: LogDensity>(
     log_z: f64,
     (source, policy): (NoiseSource, &Policy),
 ) -> Option<Unreached> {
-    let looks = count(density, policy.far_points(), PER_COORDINATE.0);
+    let looks = count(density, policy.far_points(), PER_COORDINATE.0, CHECK);
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
     let own = (!map.is_exact()).then_some(approximation);
@@ -172,7 +173,7 @@ pub(super) fn unanswered<D: LogDensity>(
     let dim = density.dim();
     // The check costs less than the refinement, because an evaluation costs a third of a gradient.
     let most = (gradients as usize).next_multiple_of(LANES);
-    let looks = count(density, 4 * policy.far_points(), PER_COORDINATE.1).min(most);
+    let looks = count(density, 4 * policy.far_points(), PER_COORDINATE.1, KEPT / 4).min(most);
     let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
     look(
