@@ -21,16 +21,14 @@ const END: &str = "<!-- end -->";
 const TYPES: [&str; 6] = ["f64", "usize", "u64", "u32", "i32", "f32"];
 
 /// The parts of the crate, with the beginnings of their files. The last part takes all other files.
-const PARTS: [(&str, &[&str]); 6] = [
+const PARTS: [(&str, &[&str]); 7] = [
     (
         "Policy, sizes and units",
         &["policy", "sizes", "calls", "noise"],
     ),
     ("Starts", &["starts", "ridges", "symmetry", "tail_decay"]),
-    (
-        "Families",
-        &["family", "locals", "moments", "nested", "sparse"],
-    ),
+    ("Checks of a family", &["family/check"]),
+    ("Families", &["family", "locals", "nested", "sparse"]),
     (
         "Choice of a family, evaluation and verdict",
         &["agreement", "driver", "evaluation", "psis", "verdict"],

@@ -22,8 +22,8 @@ pub enum FamilyChoice {
     /// The policy chooses the family. In 500 or more dimensions, the fit begins with the conditionally structured
     /// Gaussian if most coordinates interact mainly with a few global parameters (see
     /// [`begins_conditional`](crate::begins_conditional)). Otherwise it begins with a mean-field Gaussian. If k̂ is too
-    /// large, the next family is a sparse, full-rank (up to 400 dimensions) or low-rank Gaussian, and its fit starts
-    /// from the mean-field Gaussian. If that family also fails its checks and the model has at least 100 dimensions,
+    /// large, the next family is a sparse or full-rank Gaussian (up to 500 dimensions), and its fit starts from the
+    /// mean-field Gaussian. If that family also fails its checks and the model has at least 100 dimensions,
     /// the conditionally structured Gaussian follows. If the starts find other modes that are not relabellings, a
     /// mixture follows (in up to 64 dimensions). The fit reports all these families.
     Auto,

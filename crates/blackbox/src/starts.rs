@@ -49,11 +49,20 @@ const WAVE: usize = 4;
 /// tolerance.
 pub(super) const TOLERANCE: f64 = 0.1;
 
-/// The largest lag of a start behind the best start, in nats. A start ends if its ELBO would remain this far below the
+/// The largest lag of a start behind the best start, in nats. A start lags if its ELBO would remain this far below the
 /// best ELBO even if each remaining iteration gained twice the last prediction. Rough densities, such as integrals by
 /// solvers with loose tolerances, make steps shrink far from any optimum. Each such step costs as much as a useful
 /// step.
 const BEHIND: f64 = 20.0;
+/// The number of iterations that a lagging start may still take.
+const PATIENCE: u64 = 5;
+
+/// If a start does not advance although its predicted gain exceeds the size of the ELBO by this factor, rounding errors
+/// are assumed to dominate the density. For example, the difference of two log gamma functions of 1e85 consists of
+/// rounding errors. Such a value may exceed any ELBO, and its derivatives are about 1e70. The ELBO of such a start
+/// counts as not finite.
+const ABSURD: f64 = 1e6;
+
 impl StartsState {
     /// Returns the number of evaluations so far.
     pub fn calls(&self) -> Calls {
@@ -90,7 +99,7 @@ struct Running {
     stage: Stage,
     index: u64,
     taken: u64,
-    behind: bool,
+    behind: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,10 +139,17 @@ impl Running {
         let report = self.newton.step(objective, effort);
         self.taken += 1;
         let settled = report.is_last(TOLERANCE);
+        if self.newton.is_stuck() && report.predicted > ABSURD * (1.0 + self.newton.value.abs()) {
+            self.newton.value = f64::INFINITY;
+            self.behind = PATIENCE;
+            return (report, Some(false));
+        }
         let left = most.saturating_sub(self.taken) as f64;
         let gap = best + self.newton.value;
-        self.behind = gap > BEHIND + 2.0 * left * report.predicted;
-        let over = settled || self.newton.is_stuck() || self.behind || self.taken >= most;
+        let behind = gap > BEHIND + 2.0 * left * report.predicted;
+        self.behind = if behind { self.behind + 1 } else { 0 };
+        let over =
+            settled || self.newton.is_stuck() || self.behind >= PATIENCE || self.taken >= most;
         (report, over.then_some(settled))
     }
 
@@ -253,7 +269,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
                         stage: Stage::Scouting,
                         index,
                         taken: 0,
-                        behind: false,
+                        behind: 0,
                     });
                 }
             }
@@ -268,7 +284,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     }
 
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
-        if running.behind {
+        if running.behind >= PATIENCE {
             return Some(running.end(false));
         }
         let Some(newton) = self.compare(&running.newton.omega) else {
@@ -277,7 +293,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         };
         running.newton = newton;
         running.stage = Stage::Comparing;
-        (running.taken, running.behind) = (0, false);
+        (running.taken, running.behind) = (0, 0);
         None
     }
 

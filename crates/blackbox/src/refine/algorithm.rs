@@ -9,7 +9,7 @@ use std::f64::consts::FRAC_PI_2;
 use jensen_density::{LogDensity, Scale};
 use jensen_run::{Algorithm, Record, Status, Step};
 
-use self::judging::{judged, quantities};
+use self::judging::{judged, nearly, quantities};
 use super::evidence::RatioSet;
 use super::kernel::{ACCEPTANCE, LARGEST_STEP, Moved, Stride, leapfrog_step, steered, transition};
 use super::leaps::{self, leap};
@@ -98,12 +98,20 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Returns the budget of gradients.
-    fn limit(&self) -> u64 {
+    /// Returns the budget of gradients. The budget doubles if a stationary phase has nearly mixed, so that another
+    /// phase can finish.
+    fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
-        let limit = self.policy.gradients(dim, self.target.work());
-        match self.base.is_sparse() {
-            true => limit.max(self.policy.least_gradients(dim)),
+        let mut limit = self.policy.gradients(dim, self.target.work());
+        if self.base.is_sparse() {
+            limit = limit.max(self.policy.least_gradients(dim));
+        }
+        match state
+            .stationary_phases
+            .iter()
+            .any(|stationary_phase| nearly(&stationary_phase.mixing, &self.policy))
+        {
+            true => 2 * limit,
             false => limit,
         }
     }
@@ -116,7 +124,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let stationary_phase = state.stationary_phases.last();
         let mixed = stationary_phase
             .is_some_and(|stationary_phase| stationary_phase.mixing.is_good_of(quantities, policy));
-        let limit = self.limit();
+        let limit = self.limit(state);
         state.calls.gradients > if mixed { 2 * limit } else { limit }
     }
 

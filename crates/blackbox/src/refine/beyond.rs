@@ -30,7 +30,7 @@ use crate::approximation::Approximation;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
 use crate::psis::{tail_index, tail_index_error};
-use crate::sizes::{CHECK, KEPT, LANES};
+use crate::sizes::{CHECK, LANES};
 
 /// The smallest numbers of points per coordinate, for an approximation and for refined draws. Half of these points change
 /// one coordinate alone, so the successive distances of that coordinate differ by factors of 3.2 and 1.08. An
@@ -38,6 +38,9 @@ use crate::sizes::{CHECK, KEPT, LANES};
 /// distances of a centred normal lie within a factor of 31. Refined draws are refused only if the missing variance
 /// clearly exceeds its standard error, which takes twenty points in the slab.
 const PER_COORDINATE: (usize, usize) = (64, 1024);
+
+/// The logarithm of the largest ratio of densities. Squares of `e³⁰⁰`, multiplied by squared distances, are finite.
+const LARGEST_RATIO: f64 = 300.0;
 
 /// The number of shells. In each coordinate, the distances from the middle are divided into these shells. Each shell is
 /// twice as wide as the one before it. Half of the shells lie within one standard deviation, and half lie beyond it.
@@ -51,10 +54,9 @@ fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {
     }
 }
 
-/// Returns the number of points, where `most` is the largest number of values (points times coordinates).
-fn count<D: LogDensity>(density: &D, least: usize, per_coordinate: usize, most: usize) -> usize {
+fn count<D: LogDensity>(density: &D, least: usize, per_coordinate: usize) -> usize {
     let affordable = match density.work() {
-        Some(_) => most / density.dim(),
+        Some(_) => CHECK / density.dim(),
         None => LANES,
     };
     let wanted = least.max(per_coordinate * density.dim());
@@ -95,7 +97,10 @@ fn look<D: LogDensity>(
                     unknown if unknown.is_nan() => log_q,
                     known => known,
                 };
-                see(&point, (log_p - log_b).exp(), (log_q - log_b).exp());
+                // Rounding errors may raise a density without limit far from the draws. The square of the largest ratio
+                // must be finite, so that a single such point counts as an error and not as mass.
+                let ratio = (log_p - log_b).min(LARGEST_RATIO);
+                see(&point, ratio.exp(), (log_q - log_b).exp());
             }
         }
     }
@@ -120,7 +125,7 @@ pub(crate) fn beyond<D: LogDensity>(
     log_z: f64,
     (source, policy): (NoiseSource, &Policy),
 ) -> Option<Unreached> {
-    let looks = count(density, policy.far_points(), PER_COORDINATE.0, CHECK);
+    let looks = count(density, policy.far_points(), PER_COORDINATE.0);
     let (mut mass, mut missed) = (0.0, vec![0.0; approximation.dim()]);
     let map = Map::of(approximation);
     let own = (!map.is_exact()).then_some(approximation);
@@ -173,7 +178,7 @@ pub(super) fn unanswered<D: LogDensity>(
     let dim = density.dim();
     // The check costs less than the refinement, because an evaluation costs a third of a gradient.
     let most = (gradients as usize).next_multiple_of(LANES);
-    let looks = count(density, 4 * policy.far_points(), PER_COORDINATE.1, KEPT / 4).min(most);
+    let looks = count(density, 4 * policy.far_points(), PER_COORDINATE.1).min(most);
     let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
     look(

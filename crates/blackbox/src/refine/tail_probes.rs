@@ -27,6 +27,10 @@ use crate::noise::{NoiseSource, SECOND_STREAM};
 /// The largest number of directions. Each costs as many gradients as 40 transitions of 16 chains.
 const MOST: usize = 8;
 
+/// If the mean of `max(u, 0)⁴` is below this value, the tail is too short for a separated tail mode. For a normal, the
+/// mean is 1.5.
+const SHORT: f64 = 1.0;
+
 /// The number of chains per direction. A direction has a separated tail mode if at least half of them stay in the tail.
 pub(super) const CHAINS: usize = 16;
 
@@ -141,7 +145,7 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
     };
     let mut tails: Vec<(f64, Direction)> = both.map(|d| (tail(&d), d)).collect();
     // If the quartiles are equal, they do not determine a unit.
-    tails.retain(|(tail, _)| tail.is_finite());
+    tails.retain(|(tail, _)| *tail > SHORT && tail.is_finite());
     tails.sort_by(|a, b| b.0.total_cmp(&a.0));
     tails.truncate(MOST);
     tails.into_iter().map(|(_, direction)| direction).collect()

@@ -7,6 +7,9 @@ use crate::dense::cholesky;
 use crate::policy::DENSE;
 use crate::reduce::{axpy, dot, sum};
 
+/// If the identity has a larger weight than this in the shrunk estimate, the coordinates do not change.
+const MOSTLY_IDENTITY: f64 = 0.9;
+
 /// Estimates a root of the covariance of particles, given as `times` sets of `dim × lanes`. The function shrinks the
 /// covariance towards the identity, to correct for chance differences between independent standard normal draws (Ledoit
 /// and Wolf 2004, with the noise of a normal). Returns `None` if the identity is as good as the estimate, or if the
@@ -39,6 +42,9 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     }
     let d = dim as f64;
     let identity = (d * (d + 1.0) / count / distance).min(1.0);
+    if identity > MOSTLY_IDENTITY {
+        return None;
+    }
     let mut covariance = vec![0.0; dim * dim];
     for (i, (to, row)) in covariance.chunks_mut(dim).zip(&triangle).enumerate() {
         for (to, c) in to.iter_mut().zip(row) {
@@ -62,6 +68,9 @@ pub(super) fn spreads(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     }
     let distance: Vec<f64> = variances.iter().map(|v| (v - 1.0) * (v - 1.0)).collect();
     let identity = (2.0 * variances.len() as f64 / count as f64 / sum(&distance)).min(1.0);
+    if identity > MOSTLY_IDENTITY {
+        return None;
+    }
     let sd = (variances.iter()).map(|v| (v * (1.0 - identity) + identity).sqrt());
     Some(Root::Diagonal(sd.collect()))
 }

@@ -12,7 +12,7 @@ pub struct StartSettings {
     /// The choice of the starting points.
     pub init: Init,
     /// The number of starts. `None` means 9 starts in up to 16 dimensions (27 if they disagree), 5 in up to 64
-    /// dimensions (15 if they disagree), and 3 in more dimensions (9 if they disagree, in up to 256). In up to 400
+    /// dimensions (15 if they disagree), and 3 in more dimensions (9 if they disagree, in up to 256). In up to 500
     /// dimensions, four further starts begin at a distance of 10 to 100 from the origin in every coordinate. If the
     /// user specifies an initial point, it is one of the starts. With `Some(0)`, the method has no starts and begins at
     /// the initial point with unit scales. ADVI and HFSGVI always begin in this way.

@@ -129,8 +129,8 @@ pub struct FitRequest {
     /// auto, meanfield, fullrank, sparse, conditional (conditionally structured Gaussian), lowrank=R, mixture=K (K
     /// Gaussians, up to 128 dimensions; K = 8 if omitted) or flow=L (L affine coupling layers on the best Gaussian; L =
     /// 6 if omitted). auto starts with meanfield. If its k̂ is too large, fullrank follows. With at least 100
-    /// dimensions, conditional or sparse follows if it suits the model, and lowrank beyond 400 dimensions otherwise.
-    /// With at least 500 dimensions, auto starts with conditional if it suits the model. If starts find several
+    /// dimensions, conditional or sparse follows instead if it suits the model. In more than 500 dimensions, fullrank
+    /// does not follow. With at least 500 dimensions, auto starts with conditional if it suits the model. If starts find several
     /// distinct modes, a mixture follows in up to 64 dimensions [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,

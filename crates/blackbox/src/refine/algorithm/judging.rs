@@ -58,7 +58,7 @@ impl<D: LogDensity> Refine<'_, D> {
         // The cost of a stationary phase is proportional to its number of transitions. A phase with less than half as
         // many transitions as the last phase is not worth its cost.
         let cost = state.calls.gradients - state.calls_before;
-        let room = self.limit().saturating_sub(state.calls.gradients) * 9 / 10;
+        let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
             // This check comes before gradients are spent on smaller errors, because the draws may miss a part of the
@@ -240,6 +240,10 @@ fn have_mixed(Mixing { rhat, ess, .. }: Mixing, policy: &Policy) -> Status {
             standard_error: None,
         },
     }
+}
+
+pub(super) fn nearly(mixing: &Mixing, policy: &Policy) -> bool {
+    mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * policy.effective_draws
 }
 
 fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
