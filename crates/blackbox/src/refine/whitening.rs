@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn spreads_are_taken_away_in_many_dimensions() {
-        let (dim, lanes, times) = (500, 256, 8);
+        let (dim, lanes, times) = (DENSE + 100, 256, 8);
         let mut x = vec![0.0; dim * lanes * times];
         let source = NoiseSource::new(2, Simd::detect());
         for (t, particles) in x.chunks_mut(dim * lanes).enumerate() {

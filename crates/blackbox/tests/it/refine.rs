@@ -385,12 +385,14 @@ fn tail_modes_get_their_share() {
 fn a_tail_mode_that_cannot_be_explored_is_reported() {
     let effects = effects();
     let (approximation, scales) = beside_a_tail_mode();
-    let effective = (1..40).any(|k| {
+    // Chains that agree before they have found the mode are a matter of chance, for a seed and a budget.
+    let effective = (1..240).any(|trial| {
+        let (k, seed) = (1 + trial % 40, 1 + trial / 40);
         let policy = Policy {
             max_gradients: 1000 * k,
             ..Policy::default()
         };
-        let source = NoiseSource::new(4, Simd::detect());
+        let source = NoiseSource::new(seed, Simd::detect());
         let mut refine = Refine::new(&effects, &approximation, source, RefineSettings::default())
             .under(policy)
             .of_scales(&scales);
