@@ -48,6 +48,7 @@ pub struct Fit {
     pub(crate) names: Vec<String>,
     pub(crate) space: Space,
     pub(crate) choice: FamilyChoice,
+    pub(crate) source: NoiseSource,
 }
 
 impl Fit {
@@ -83,6 +84,7 @@ impl Fit {
             names: settings.names.clone(),
             space: Space::of(density),
             choice: settings.family.clone(),
+            source,
         })
     }
 

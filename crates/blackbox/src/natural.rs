@@ -29,8 +29,9 @@ use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
 use crate::nested::SHARES;
 use crate::noise::{NoisePurpose, NoiseSource};
-use crate::objective::{Objective, hessian_draws};
+use crate::objective::Objective;
 use crate::saa::{SaaSettings, averages, within_memory};
+use crate::sizes::hessian_draws;
 
 /// The settings of natural-gradient steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -29,18 +29,6 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     hessian_workspace: Option<D::Workspace>,
 }
 
-/// The number of Hessian-vector products for an averaged Hessian. They are divided among at least [`HESSIAN_DRAWS`]
-/// draws.
-const PRODUCTS: usize = 1 << 14;
-
-/// The smallest number of draws for an averaged Hessian. Its relative error is then about a quarter.
-const HESSIAN_DRAWS: usize = 16;
-
-/// Returns the number of draws for an averaged Hessian that takes `columns` products per draw.
-pub(crate) fn hessian_draws(columns: usize, lanes: usize) -> usize {
-    (PRODUCTS / columns).max(HESSIAN_DRAWS).min(lanes / 2)
-}
-
 impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
     /// Creates the objective for the given `noise`, a `family.noise_dim() × lanes` matrix.
     pub fn new(density: &'a D, family: Arc<dyn Family>, noise: Vec<f64>, lanes: usize) -> Self {

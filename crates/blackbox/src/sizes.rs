@@ -47,3 +47,15 @@ pub(crate) fn lanes_of_work(work: Option<u64>) -> usize {
     let lanes = work.map_or(2 * WIDTH as u64, |work| CALL / work.max(1));
     usize::try_from(lanes).map_or(LANES, |lanes| lanes.clamp(WIDTH, LANES))
 }
+
+/// The number of Hessian-vector products for an averaged Hessian. They are divided among at least [`HESSIAN_DRAWS`]
+/// draws.
+const PRODUCTS: usize = 1 << 14;
+
+/// The smallest number of draws for an averaged Hessian. Its relative error is then about a quarter.
+const HESSIAN_DRAWS: usize = 16;
+
+/// Returns the number of draws for an averaged Hessian that takes `columns` products per draw.
+pub(crate) fn hessian_draws(columns: usize, lanes: usize) -> usize {
+    (PRODUCTS / columns).max(HESSIAN_DRAWS).min(lanes / 2)
+}

@@ -1,6 +1,5 @@
 //! The reasons not to trust the fit of a density.
 
-use jensen_math::simd::Simd;
 use jensen_math::text::fixed;
 use jensen_run::{Reason, Status, Verdict};
 
@@ -11,7 +10,6 @@ use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
 use crate::family::{FamilyKind, FamilyName};
 use crate::fit::Fit;
-use crate::noise::NoiseSource;
 use crate::policy::Policy;
 use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
@@ -100,8 +98,7 @@ impl Fit {
     /// coordinates has optima all along a ridge, which a richer approximation covers.
     fn surrounds(&self, mode: &OtherMode) -> bool {
         let draws = (TELLING * self.best().dim).max(self.policy.preview_draws());
-        let source = NoiseSource::new(0, Simd::detect());
-        !mode.is_within() && is_amid(&self.approximation().draws(draws, source), &mode.mean)
+        !mode.is_within() && is_amid(&self.approximation().draws(draws, self.source), &mode.mean)
     }
 
     /// Returns an objection if the log evidence of the refined draws is below an ELBO. In that case, the draws miss

@@ -10,9 +10,8 @@ use super::mean_field::standard_normal;
 use super::{Curvature, Family, FamilyKind, FamilyName, SampleBound, Smoothness};
 use crate::dense::{cholesky, inverse_factor, solve_lower, solve_lower_transposed};
 use crate::noise::NoiseSource;
-use crate::objective::hessian_draws;
 use crate::reduce::{axpy, combine, dot, dots, sum};
-use crate::sizes::{LANES, WIDTH};
+use crate::sizes::{LANES, WIDTH, hessian_draws};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
 /// The family of Gaussians with an unrestricted covariance. It has d + d(d + 1)/2 parameters.
