@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes six large models with simulated data: a horseshoe with thousands of predictors, a map of 2000 regions, an
-election survey with six groupings, epidemics in 14 countries, a process on a grid, and a network.
+"""Writes seven large models with simulated data: a horseshoe with thousands of predictors, a map of 2000 regions, an
+election survey with six groupings, epidemics in 14 countries, a process on a grid, a process on a line, and a network.
 
     python3 tools/corpus/large.py FOLDER
     jensen fit FOLDER/map/model.stan FOLDER/map/data.json
@@ -201,6 +201,24 @@ model {
 }
 """
 
+CURVE = """\
+data {
+  int<lower=1> N;
+  array[N] real t;
+  array[N] int<lower=0> y;
+}
+transformed data {
+  matrix[N, N] L = cholesky_decompose(add_diag(gp_exp_quad_cov(t, 1.0, 0.1), 1e-4));
+}
+parameters {
+  vector[N] f;
+}
+model {
+  f ~ multi_normal_cholesky(rep_vector(1, N), L);
+  y ~ poisson_log(f);
+}
+"""
+
 NETWORK = """\
 data {
   int<lower=1> N;
@@ -372,6 +390,12 @@ def epidemic(countries=14, days=90, measures=5):
     }
 
 
+def curve(points=450):
+    rng = random.Random(2)
+    t = [i / points for i in range(points)]
+    return {"N": points, "t": t, "y": [poisson(rng, math.exp(1 + math.sin(8 * x))) for x in t]}
+
+
 def grid(rows=18, columns=24):
     rng = random.Random(9)
     row = [4 * r / rows - 2 for r in range(rows)]
@@ -396,6 +420,7 @@ def main():
         "election": (ELECTION, election),
         "epidemic": (EPIDEMIC, epidemic),
         "grid": (GRID, grid),
+        "curve": (CURVE, curve),
         "network": (NETWORK, network),
     }
     for name, (program, data) in models.items():
