@@ -301,7 +301,7 @@ fn where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_writte
     // The same holds for a fit whose chains are stopped before they can mix.
     assert_eq!(fit("refined", &["--max-iters", "180"]), 4);
     assert_ne!(centring("refined"), serde_json::json!([]));
-    assert_eq!(fit("second", &["--max-iters", "300"]), 4);
+    assert_eq!(fit("second", &["--max-iters", "600"]), 4);
     assert_eq!(centring("second"), serde_json::json!([]));
     for stopped in ["first", "refined", "second"] {
         assert_eq!(resume(stopped), 0);
