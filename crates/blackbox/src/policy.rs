@@ -18,7 +18,7 @@ pub(crate) const DENSE: usize = 500;
 
 /// The largest dimension in which checks examine each coordinate by itself: the curvature at a start, the decay of the
 /// density along a coordinate, and the coordinates that a relabelling may exchange. Their cost grows with the square of
-/// the dimension, and is about that of a thousand evaluations of the density at this dimension.
+/// the dimension, and is that of a few thousand evaluations of the density at this dimension.
 pub(crate) const ONE_BY_ONE: usize = 1024;
 
 /// The dimension to which the budget of gradients refers. In more dimensions, a gradient takes proportionally longer.

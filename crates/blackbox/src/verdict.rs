@@ -10,7 +10,7 @@ use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
 use crate::family::{FamilyKind, FamilyName};
 use crate::fit::Fit;
-use crate::policy::Policy;
+use crate::policy::{DENSE, Policy};
 use crate::reduce::dot;
 use crate::refine::{Refined, Unreached};
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
@@ -95,10 +95,14 @@ impl Fit {
     }
 
     /// Returns whether the other optimum lies among the draws of the approximation. A mean-field fit of correlated
-    /// coordinates has optima all along a ridge, which a richer approximation covers.
+    /// coordinates has optima all along a ridge, which a richer approximation covers. In more than [`DENSE`] dimensions, a
+    /// covariance of the draws takes too long, and the function returns false.
     fn surrounds(&self, mode: &OtherMode) -> bool {
-        let draws = (TELLING * self.best().dim).max(self.policy.preview_draws());
-        !mode.is_within() && is_amid(&self.approximation().draws(draws, self.source), &mode.mean)
+        let dim = self.best().dim;
+        let draws = (TELLING * dim).max(self.policy.preview_draws());
+        dim <= DENSE
+            && !mode.is_within()
+            && is_amid(&self.approximation().draws(draws, self.source), &mode.mean)
     }
 
     /// Returns an objection if the log evidence of the refined draws is below an ELBO. In that case, the draws miss

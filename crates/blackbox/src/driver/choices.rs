@@ -96,6 +96,7 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
         if dim < SPARSE_FROM || self.records.is_some() {
             return false;
         }
+        // The factor takes at most 16 MiB.
         let most = (KEPT / 8).min(dim * (dim + 1) / 2 / SPARSE_PART);
         Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
@@ -226,6 +227,7 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
 }
 
 fn has_few_globals(density: &impl LogDensity) -> bool {
+    // The factor takes at most 16 MiB.
     let most = (KEPT / 8).min(density.dim() * FILL);
     Conditional::suits(&Space::of(density), most)
 }

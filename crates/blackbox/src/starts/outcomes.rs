@@ -111,7 +111,7 @@ impl OtherMode {
     }
 
     /// Returns whether the two optima differ by their width rather than by their location, so that one lies within the
-    /// other.
+    /// other. Their distance must be below one standard deviation, and below the log ratio of their widths.
     pub fn is_within(&self) -> bool {
         self.distance() < (self.sd / self.from_sd).ln().abs().min(1.0)
     }
@@ -188,9 +188,8 @@ pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
     other_modes(starts, best_start(starts))
 }
 
-/// Two optima have the same ELBO, and two populations of chains agree on the log evidence, if they differ by less than this
-/// number of nats. On the draws that all starts share,
-/// equal optima differ by the tolerance of the starts.
+/// Two optima have the same ELBO, and two populations of chains agree on the log evidence, if they differ by less than
+/// this number of nats. On the draws that all starts share, equal optima differ by the tolerance of the starts.
 pub(crate) const SAME: f64 = 5.0 * TOLERANCE;
 
 fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {

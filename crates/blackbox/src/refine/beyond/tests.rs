@@ -1,5 +1,6 @@
 use super::super::leaps::tests::{Slab, source, standard};
 use super::*;
+use jensen_density::LanesMut;
 use jensen_math::special::lgamma;
 
 /// Returns the relative standard error of an estimate of missed variance. The variance is that of a slab in `wide`
@@ -149,4 +150,57 @@ fn draws_that_have_not_been_to_a_slab_do_not_answer_for_it() {
             }
         }
     }
+}
+
+/// A normal density whose value is far too high at a distance that a few points reach, as rounding errors may make it.
+struct Rounded(Slab);
+
+impl LogDensity for Rounded {
+    type Workspace = ();
+
+    fn dim(&self) -> usize {
+        self.0.dim
+    }
+    fn workspace(&self, _: usize) {}
+    fn value(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        self.0.value(ws, z, out);
+        for (out, z) in out.iter_mut().zip(z.row(0)) {
+            if z.abs() > 1.5e8 {
+                *out = 1e10;
+            }
+        }
+    }
+    fn value_grad(&self, _: &mut (), _: Lanes<'_>, _: &mut [f64], _: LanesMut<'_>) {
+        unreachable!("the check needs values alone")
+    }
+    fn work(&self) -> Option<u64> {
+        Some(10)
+    }
+}
+
+#[test]
+fn rounding_errors_at_a_few_points_are_not_mass() {
+    let (dim, lanes) = (3, 256);
+    let density = Rounded(Slab {
+        dim,
+        share: 0.0,
+        width: 1.0,
+        all: true,
+    });
+    let map = Map::of(&standard(dim));
+    let mut reached = 0;
+    for seed in 0..5 {
+        let mut x = vec![0.0; 16 * dim * lanes];
+        for (t, set) in x.chunks_mut(dim * lanes).enumerate() {
+            source(seed).fill(NoisePurpose::Draws, t as u64, 0, dim, lanes, set);
+        }
+        let judged = (source(seed), &Policy::default());
+        let looks = Policy::default().far_points() * 4;
+        look((&density, &map), None, 0.0, (looks, judged.0), |_, p, _| {
+            reached += usize::from(p > 1e100);
+        });
+        let found = unanswered((&density, &map), 0.0, (&x, lanes, 4096.0), judged, 131_072);
+        assert_eq!(found, None, "{seed}");
+    }
+    assert!(reached > 0, "no point has rounding errors");
 }
